@@ -1,0 +1,24 @@
+# The one description of what is installed, tested and run; .ci/run calls `make test`.
+.DELETE_ON_ERROR:
+.PHONY: help setup lab lab-down test lint unit integration
+
+PYTHON ?= python3
+VENV := .venv
+
+help: ## these lines
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
+
+setup: ## what make lab and make test need: Debian packages (listed first), .venv
+	@$(PYTHON) tools/bootstrap.py
+
+lab: setup ## start the lab, run site.yml on it, show what came out
+	@$(VENV)/bin/python tools/lab_demo.py
+
+lab-down: ## remove the lab's hosts; the caches stay
+	@$(VENV)/bin/python -m lab down
+
+test: setup ## lint, unit tests, then the lab: what CI runs
+	@$(VENV)/bin/python tests/tiers.py lint unit
+
+lint unit integration: setup ## one tier of make test
+	@$(VENV)/bin/python tests/tiers.py $@
