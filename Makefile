@@ -18,7 +18,7 @@ lab-down: ## remove the lab's hosts; the caches stay
 	@$(VENV)/bin/python -m lab down
 
 test: setup ## lint, unit tests, then the lab: what CI runs
-	@$(VENV)/bin/python tests/tiers.py lint unit
+	@$(VENV)/bin/python tests/tiers.py lint unit integration
 
 lint unit integration: setup ## one tier of make test
 	@$(VENV)/bin/python tests/tiers.py $@

@@ -1,0 +1,185 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One boot of a host: from a fresh process in new namespaces to systemd as PID 1.
+
+Runs in the child that becomes PID 1, already inside the host's network, mount, PID, UTS, IPC and
+cgroup namespaces. Each mount below is private to the host and gone with it.
+"""
+from __future__ import annotations
+
+import os
+import socket
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab import syscalls as sc
+from lab.hardware import layout, mount
+from lab.hardware.spec import NodeSpec
+
+READ_ONLY = sc.MS_BIND | sc.MS_REMOUNT | sc.MS_RDONLY | sc.MS_NOSUID | sc.MS_NODEV | sc.MS_NOEXEC
+QUIET = sc.MS_NOSUID | sc.MS_NODEV | sc.MS_NOEXEC
+# Parts of /proc through which root inside would reach the machine outside (simulation.md 0b.11 and 2).
+READ_ONLY_PROC = (
+    "acpi", "bus", "fs", "irq", "scsi", "sysrq-trigger", "sys/debug", "sys/dev", "sys/fs", "sys/kernel", "sys/vm",
+)
+# modules, clock, I/O ports, LSM rules, kernel log (linux/capability.h).
+DROPPED_CAPABILITIES = {
+    "SYS_MODULE": 16, "SYS_RAWIO": 17, "SYS_TIME": 25, "MAC_OVERRIDE": 32, "MAC_ADMIN": 33, "SYSLOG": 34,
+}
+# name -> major, minor, mode (Documentation/admin-guide/devices.txt)
+DEVICES = {
+    "null": (1, 3, 0o666), "zero": (1, 5, 0o666), "full": (1, 7, 0o666), "random": (1, 8, 0o666),
+    "urandom": (1, 9, 0o666), "tty": (5, 0, 0o666),
+}
+DEVICE_LINKS = {
+    "ptmx": "pts/ptmx", "fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2",
+}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Where the parts of one host's root file system are."""
+
+    name: str
+    directory: Path
+    lower: tuple[Path, ...]
+    spec: NodeSpec | None
+
+    @property
+    def root(self) -> Path:
+        return self.directory / "root"
+
+
+def read_only_bind(path: Path) -> None:
+    sc.mount(str(path), str(path), "", sc.MS_BIND)
+    sc.mount("", str(path), "", READ_ONLY)
+
+
+def bind(source: Path, target: Path, flags: int = 0) -> None:
+    """Bind ``source`` at ``target``, which is made; with flags, remounted with them."""
+    if source.is_dir():
+        target.mkdir(parents=True, exist_ok=True)
+    elif not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.touch()
+    sc.mount(str(source), str(target), "", sc.MS_BIND)
+    if flags:
+        sc.mount("", str(target), "", flags)
+
+
+def mount_root(plan: Plan) -> None:
+    lower = ":".join(map(str, plan.lower))
+    for name in ("root", "upper", "work", "sysfs", "hardware"):
+        (plan.directory / name).mkdir(exist_ok=True)
+    sc.mount("overlay", str(plan.root), "overlay", 0,
+             f"lowerdir={lower},upperdir={plan.directory / 'upper'},workdir={plan.directory / 'work'}")
+
+
+def mount_proc(plan: Plan) -> None:
+    proc = plan.root / "proc"
+    sc.mount("proc", str(proc), "proc", QUIET)
+    for name in READ_ONLY_PROC:
+        if (proc / name).exists():
+            read_only_bind(proc / name)
+    # A new boot has a new id; ansible.builtin.reboot tells by it that the host went down.
+    boot_id = plan.directory / "boot_id"
+    boot_id.write_text(f"{uuid.uuid4()}\n", encoding="ascii")
+    bind(boot_id, proc / "sys/kernel/random/boot_id", READ_ONLY)
+
+
+def mount_sys(plan: Plan, hardware: socket.socket | None) -> None:
+    """A /sys put together from the machine's real one, read-only, and the emulated hardware.
+
+    The real one is mounted in the host's network namespace, so that it shows the host's links.
+    """
+    real, target = plan.directory / "sysfs", plan.root / "sys"
+    sc.mount("sysfs", str(real), "sysfs", QUIET)
+    sc.mount("sys", str(target), "tmpfs", sc.MS_NOSUID | sc.MS_NODEV, "mode=755,size=16m")
+    for name in ("block", "dev", "firmware", "module", "power"):
+        if (real / name).exists():
+            bind(real / name, target / name, READ_ONLY)
+    for parent, left_out in (("kernel", ("config",)), ("class", ("net", "infiniband")), ("devices", ("pci", "virtual")),
+                             ("bus", ("pci",))):
+        _bind_children(real / parent, target / parent, left_out)
+    (target / "kernel/config").mkdir()
+    # Links of the host itself are its own to set; they live below devices/virtual/net.
+    bind(real / "devices/virtual", target / "devices/virtual", READ_ONLY)
+    sc.mount(str(real / "devices/virtual/net"), str(target / "devices/virtual/net"), "", sc.MS_BIND)
+    (target / "fs/cgroup").mkdir(parents=True)
+    (target / "fs/fuse/connections").mkdir(parents=True)
+    sc.mount("cgroup2", str(target / "fs/cgroup"), "cgroup2", QUIET)
+    (target / "bus/pci/devices").mkdir(parents=True)
+    (target / "bus/pci/drivers").mkdir()
+    if plan.spec is None or hardware is None:
+        bind(real / "class/net", target / "class/net")
+        return
+    _mount_hardware(plan, plan.spec, hardware)
+
+
+def _bind_children(source: Path, target: Path, left_out: tuple[str, ...]) -> None:
+    target.mkdir()
+    for child in sorted(source.iterdir()):
+        if not child.name.startswith(left_out):
+            bind(child, target / child.name, READ_ONLY)
+
+
+def _mount_hardware(plan: Plan, spec: NodeSpec, hardware: socket.socket) -> None:
+    source, target = plan.directory / "hardware", plan.root / "sys"
+    mount.mount_and_send(str(source), hardware)
+    for inside, where in layout.binds(spec):
+        bind(source / inside, (plan.root / where.lstrip("/")) if where.startswith("/") else target / where)
+    layout.make_links(spec, target)
+
+
+def mount_dev(plan: Plan) -> None:
+    dev = plan.root / "dev"
+    sc.mount("dev", str(dev), "tmpfs", sc.MS_NOSUID, "mode=755,size=4m")
+    os.umask(0)
+    for name, (major, minor, mode) in DEVICES.items():
+        os.mknod(dev / name, 0o020000 | mode, os.makedev(major, minor))
+    os.umask(0o022)
+    for name in ("pts", "shm", "mqueue"):
+        (dev / name).mkdir()
+    sc.mount("devpts", str(dev / "pts"), "devpts", sc.MS_NOSUID | sc.MS_NOEXEC,
+             "newinstance,ptmxmode=0666,mode=620,gid=5")
+    sc.mount("shm", str(dev / "shm"), "tmpfs", sc.MS_NOSUID | sc.MS_NODEV, "mode=1777")
+    sc.mount("mqueue", str(dev / "mqueue"), "mqueue", QUIET)
+    for name, where in DEVICE_LINKS.items():
+        (dev / name).symlink_to(where)
+    # What PID 1 says on its console can be read outside.
+    bind(plan.directory / "console.log", dev / "console")
+
+
+def mount_run(plan: Plan) -> None:
+    run = plan.root / "run"
+    sc.mount("run", str(run), "tmpfs", sc.MS_NOSUID | sc.MS_NODEV, "mode=755,size=64m")
+    sc.mount("tmp", str(plan.root / "tmp"), "tmpfs", sc.MS_NOSUID | sc.MS_NODEV, "mode=1777")
+    # PID 1 listens to udev only when this exists before it starts; the socket unit replaces it
+    # (simulation.md 0.7b).
+    (run / "udev").mkdir()
+    (run / "udev/control").touch()
+
+
+def start_init(plan: Plan) -> None:
+    """Turn the calling process into systemd. Returns only by an exception."""
+    sc.pivot_into(str(plan.root))
+    for number in DROPPED_CAPABILITIES.values():
+        sc.drop_bounding_capability(number)
+    environment = {
+        "container": "lab", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "TERM": "vt220",
+        "SYSTEMD_DEVICE_VERIFY_SYSFS": "0",  # simulation.md 0b.3
+    }
+    os.execve("/sbin/init", ["/sbin/init", "systemd.unified_cgroup_hierarchy=1", "--log-target=console",
+                             "--log-level=warning"], environment)
+
+
+def boot(plan: Plan, hardware: socket.socket | None) -> None:
+    """Everything from the first mount to systemd; never returns."""
+    socket.sethostname(plan.name)
+    mount_root(plan)
+    mount_proc(plan)
+    mount_dev(plan)
+    mount_sys(plan, hardware)
+    mount_run(plan)
+    start_init(plan)

@@ -1,0 +1,112 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The fleet file: what hosts a lab has. Read and checked whole before anything is made."""
+from __future__ import annotations
+
+import ipaddress
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+FLEETS = Path(__file__).parent / "fleets"
+# An interface name has at most 15 characters, and the fabric's end of a rail is called HOST-rN.
+HOST_NAME = re.compile(r"^[a-z][a-z0-9]{0,10}$")
+NO_HARDWARE = "login"
+
+
+class FleetError(Exception):
+    """The fleet file cannot be used; the message names file, key, what was found and wanted."""
+
+
+@dataclass(frozen=True)
+class Host:
+    """One host. ``number`` is its place in the file, from 1; addresses are made from it."""
+
+    name: str
+    node_class: str
+    number: int
+    leaf: str | None
+    variables: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Fleet:
+    source: Path
+    management: ipaddress.IPv4Network
+    leaves: dict[str, ipaddress.IPv4Network]
+    hosts: tuple[Host, ...]
+
+    def management_address(self, host: Host) -> str:
+        return str(self.management[host.number])
+
+    def fabric_address(self) -> str:
+        """The fabric's own address in the management network: the last but one."""
+        return str(self.management[-2])
+
+    def rail_interface(self, host: Host, rail: int) -> str:
+        """Address with prefix length of ``host`` on ``rail``, for example ``10.21.3.2/24``."""
+        assert host.leaf is not None
+        subnet = list(self.leaves[host.leaf].subnets(new_prefix=24))[rail]
+        return f"{subnet[host.number]}/24"
+
+
+def fleet_path(name: str) -> Path:
+    """A fleet by the name of a shipped file, or by path."""
+    shipped = FLEETS / f"{name}.yml"
+    return shipped if shipped.exists() else Path(name)
+
+
+def _network(where: str, value: Any) -> ipaddress.IPv4Network:
+    try:
+        return ipaddress.IPv4Network(value)
+    except ValueError as error:
+        raise FleetError(f"{where}: got {value!r}, wanted an IPv4 network such as 10.21.0.0/16 ({error})") from error
+
+
+def _host(where: str, number: int, entry: Any, leaves: dict[str, ipaddress.IPv4Network], classes: set[str]) -> Host:
+    if not isinstance(entry, dict):
+        raise FleetError(f"{where}: got {entry!r}, wanted a mapping with name and class")
+    rest = dict(entry)
+    name, node_class, leaf = rest.pop("name", None), rest.pop("class", None), rest.pop("leaf", None)
+    if not isinstance(name, str) or not HOST_NAME.match(name):
+        raise FleetError(f"{where}.name: got {name!r}, wanted 1 to 11 lower-case letters and digits")
+    known = sorted(classes | {NO_HARDWARE})
+    if node_class not in known:
+        raise FleetError(f"{where}.class: got {node_class!r}, wanted one of {', '.join(known)}")
+    if node_class != NO_HARDWARE and leaf not in leaves:
+        raise FleetError(f"{where}.leaf: got {leaf!r}, wanted one of {', '.join(sorted(leaves))}")
+    return Host(name, node_class, number, leaf, rest)
+
+
+def load(path: Path, classes: set[str]) -> Fleet:
+    """Read ``path``; ``classes`` are the known hardware shapes. Raises FleetError."""
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, yaml.YAMLError) as error:
+        raise FleetError(f"{path}: {error}") from error
+    if not isinstance(data, dict):
+        raise FleetError(f"{path}: got {type(data).__name__}, wanted a mapping with management, leaves and hosts")
+    unknown = set(data) - {"management", "leaves", "hosts"}
+    if unknown:
+        raise FleetError(f"{path}: unknown key {', '.join(sorted(unknown))}; known are management, leaves, hosts")
+    management = _network(f"{path}: management", data.get("management"))
+    leaves = {name: _network(f"{path}: leaves.{name}", value) for name, value in (data.get("leaves") or {}).items()}
+    entries = data.get("hosts") or []
+    hosts = tuple(_host(f"{path}: hosts[{at}]", at + 1, entry, leaves, classes) for at, entry in enumerate(entries))
+    if not hosts:
+        raise FleetError(f"{path}: hosts: got none, wanted at least one")
+    names = [host.name for host in hosts]
+    double = sorted({name for name in names if names.count(name) > 1})
+    if double:
+        raise FleetError(f"{path}: hosts: name used twice: {', '.join(double)}")
+    if len(hosts) > min(management.num_addresses - 3, 250):
+        raise FleetError(f"{path}: hosts: {len(hosts)} do not fit into {management} (250 at most)")
+    networks = [management, *leaves.values()]
+    for at, one in enumerate(networks):
+        for other in networks[at + 1:]:
+            if one.overlaps(other):
+                raise FleetError(f"{path}: networks {one} and {other} overlap")
+    return Fleet(path, management, leaves, hosts)

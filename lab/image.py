@@ -1,0 +1,149 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The hosts' root file system: a Debian 13 image, built once and kept by what goes into it."""
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from lab.cgroup import enter
+from lab.instance import LabError
+
+SUITE = "trixie"
+MIRROR_VARIABLE = "AIDC_LAB_MIRROR"
+# Until a role installs them, the image also carries openmpi-bin (nccl-tests' launcher).
+PACKAGES = (
+    "dbus", "ethtool", "iproute2", "iputils-ping", "kmod", "openmpi-bin", "openssh-server", "pciutils", "procps",
+    "python3", "sudo", "systemd", "systemd-sysv", "udev",
+)
+# Units that make no sense without a console, a real kernel or a way out (simulation.md 2, pitfall 5).
+MASKED = (
+    "apt-daily-upgrade.timer", "apt-daily.timer", "console-getty.service", "dpkg-db-backup.timer", "e2scrub_all.timer",
+    "fstrim.timer", "getty.target", "modprobe@.service", "sys-kernel-config.mount", "sys-kernel-debug.mount",
+    "sys-kernel-tracing.mount", "systemd-networkd-wait-online.service", "systemd-pstore.service",
+)
+USER = "ops"
+HOOKS = (
+    f'chroot "$1" useradd --create-home --shell /bin/bash {USER}',
+    'chroot "$1" systemctl enable systemd-networkd.service',
+    f'chroot "$1" systemctl mask {" ".join(MASKED)}',
+    'rm -f "$1"/etc/ssh/ssh_host_* "$1"/etc/machine-id "$1"/etc/resolv.conf "$1"/etc/hostname',
+)
+OPTIONS = (
+    "--variant=apt", "--format=tar", "--dpkgopt=force-unsafe-io", '--aptopt=Acquire::Languages "none"',
+    *(f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in ("doc", "info", "locale", "man")),
+    f"--include={','.join(PACKAGES)}", *(f"--customize-hook={hook}" for hook in HOOKS),
+)
+# Counts up when the same options give another image.
+FORMAT = "2"
+NEEDED_BYTES = 2_000_000_000
+SHM = Path("/dev/shm")
+SCRATCH = "aidc-lab-image"
+
+
+def key() -> str:
+    return hashlib.sha256("\0".join((FORMAT, SUITE, os.uname().machine, *OPTIONS)).encode()).hexdigest()[:16]
+
+
+def path(cache: Path) -> Path:
+    return cache / f"image-{key()}"
+
+
+def sources(apt: Path = Path("/etc/apt")) -> str | None:
+    """This machine's own Debian mirror with the suites renamed, or None: mmdebstrap's default.
+
+    A machine whose mirror is set up by its owner gets the image from there, too.
+    """
+    release = Path("/etc/os-release").read_text(encoding="utf-8")
+    own = re.search(r"^VERSION_CODENAME=(\w+)", release, re.MULTILINE)
+    if not own or "\nID=debian" not in "\n" + release:
+        return None
+    for name in ("sources.list.d/debian.sources", "sources.list"):
+        file = apt / name
+        if file.exists() and own[1] in (text := file.read_text(encoding="utf-8")):
+            return re.sub(rf"\b{own[1]}\b", SUITE, text)
+    return None
+
+
+def _scratch(cache: Path) -> Path:
+    """A memory file system when it has room: dpkg's fsyncs are most of the time on a disk."""
+    roomy = SHM.is_dir() and os.access(SHM, os.W_OK) and shutil.disk_usage(SHM).free > NEEDED_BYTES
+    return (SHM if roomy else cache) / SCRATCH
+
+
+def sweep(cache: Path) -> None:
+    """Remove what a killed build left, unless a build is running."""
+    if not cache.is_dir():
+        return
+    with open(cache / "image.lock", "w", encoding="utf-8") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return
+        _sweep(cache)
+
+
+def _sweep(cache: Path) -> None:
+    for left in (*cache.glob("image-*.part"), SHM / SCRATCH, cache / SCRATCH):
+        shutil.rmtree(left, ignore_errors=True)
+
+
+def _bootstrap(scratch: Path, log: Path, cgroup: Path) -> None:
+    argv = ["mmdebstrap", *OPTIONS, SUITE, str(scratch / "image.tar")]
+    mirror = os.environ.get(MIRROR_VARIABLE)
+    text = sources()
+    if mirror:
+        argv.append(mirror)
+    elif text is not None:
+        suffix = "sources" if text.lstrip().startswith(("Types:", "#")) and "URIs:" in text else "list"
+        file = scratch / f"mirror.{suffix}"
+        file.write_text(text, encoding="utf-8")
+        argv.append(str(file))
+    with open(log, "w", encoding="utf-8") as output:
+        # In the lab's cgroup, so that `down` ends it when the lab was killed.
+        done = subprocess.run(argv, stdout=output, stderr=subprocess.STDOUT, check=False,
+                              env={**os.environ, "TMPDIR": str(scratch), "LC_ALL": "C"},
+                              preexec_fn=lambda: enter(cgroup))
+    if done.returncode != 0:
+        tail = "".join(log.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)[-12:])
+        raise LabError(f"mmdebstrap failed (exit status {done.returncode}); the end of {log}:\n{tail}"
+                       f"a mirror of your own is given in {MIRROR_VARIABLE}")
+
+
+def ensure(cache: Path, cgroup: Path, say: Callable[[str], None]) -> Path:
+    """The image's folder, built first (in ``cgroup``) when it is not there. Safe against a kill at any moment."""
+    image = path(cache)
+    cache.mkdir(parents=True, exist_ok=True)
+    with open(cache / "image.lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if image.exists():
+            return image
+        free = shutil.disk_usage(cache).free
+        if free < NEEDED_BYTES:
+            raise LabError(f"{cache}: {free // 1_000_000} MB free, the image needs {NEEDED_BYTES // 1_000_000} MB")
+        start = time.monotonic()
+        say(f"building the hosts' image (Debian {SUITE}, {len(PACKAGES)} packages and what they need; half a minute)")
+        _sweep(cache)
+        part, scratch = cache / f"{image.name}.part", _scratch(cache)
+        for directory in (part, scratch):
+            directory.mkdir()
+        _bootstrap(scratch, cache / "image.log", cgroup)
+        # Extended attributes carry file capabilities (ping's, for one).
+        subprocess.run(["tar", "--xattrs", "--xattrs-include=*", "--exclude=./dev/*", "-C", str(part),
+                        "-xf", f"{scratch}/image.tar"], check=True, preexec_fn=lambda: enter(cgroup))
+        part.rename(image)
+        _sweep(cache)
+        say(f"image ready: {size_bytes(image) // 1_000_000} MB, {time.monotonic() - start:.0f} s")
+    return image
+
+
+def size_bytes(directory: Path) -> int:
+    return sum(os.lstat(os.path.join(base, name)).st_blocks * 512
+               for base, _dirs, names in os.walk(directory) for name in names)

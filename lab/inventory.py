@@ -1,0 +1,78 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a user needs to reach the hosts: the host part of an inventory, ssh_config, known_hosts."""
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lab.fleet import Fleet
+from lab.guest import Keys
+from lab.image import USER
+from lab.instance import NETNS_DIR, Instance
+
+ROOT = Path(__file__).resolve().parent.parent
+TRACKED = ROOT / "inventories" / "lab"
+
+SSH_CONFIG = """\
+# Made by `lab up`: ssh -F {file} HOST
+Host *
+  User {user}
+  IdentityFile {key}
+  IdentitiesOnly yes
+  UserKnownHostsFile {known_hosts}
+  GlobalKnownHostsFile /dev/null
+  StrictHostKeyChecking yes
+  ProxyUseFdpass yes
+  ProxyCommand {python} -S -E {connect} {namespace} %h %p
+"""
+
+
+def write_access(instance: Instance, fleet: Fleet, keys: Keys, host_keys: dict[str, str]) -> Path:
+    """Write known_hosts and ssh_config into the instance's folder; returns the latter's path."""
+    known = "".join(f"{fleet.management_address(host)} {host_keys[host.name]}\n" for host in fleet.hosts)
+    known_hosts, config = instance.dir / "known_hosts", instance.dir / "ssh_config"
+    known_hosts.write_text(known, encoding="utf-8")
+    text = SSH_CONFIG.format(
+        file=config, user=USER, key=keys.private, known_hosts=known_hosts, python=shlex.quote(sys.executable),
+        connect=shlex.quote(str(Path(__file__).with_name("connect.py"))), namespace=NETNS_DIR / instance.fabric,
+    )
+    for host in fleet.hosts:
+        text += f"Host {host.name}\n  HostName {fleet.management_address(host)}\n"
+    config.write_text(text, encoding="utf-8")
+    return config
+
+
+def hosts_file(instance: Instance, fleet: Fleet, config: Path) -> dict[str, Any]:
+    """The inventory's host part: groups by class, connection settings, what the fleet file adds."""
+    children: dict[str, Any] = {}
+    for host in fleet.hosts:
+        group = children.setdefault(host.node_class, {"hosts": {}})
+        group["hosts"][host.name] = {"ansible_host": fleet.management_address(host), **host.variables}
+    return {"all": {
+        "vars": {
+            "ansible_user": USER,
+            "ansible_ssh_common_args": f"-F {config}",
+            "ansible_control_path_dir": str(instance.dir / "cp"),
+        },
+        "children": children,
+    }}
+
+
+def write(instance: Instance, fleet: Fleet, config: Path, directory: Path) -> Path:
+    """Write ``directory/hosts.yml``; a directory other than the tracked one gets links to its group_vars."""
+    directory.mkdir(parents=True, exist_ok=True)
+    shared = directory / "group_vars"
+    if directory.resolve() != TRACKED.resolve() and not shared.exists():
+        shared.symlink_to(TRACKED / "group_vars")
+    target = directory / "hosts.yml"
+    text = yaml.safe_dump(hosts_file(instance, fleet, config), sort_keys=False, width=200)
+    temporary = directory / f".hosts.yml.{os.getpid()}"
+    temporary.write_text(f"---\n# Made by `lab up` ({instance.name}); `lab down` removes it.\n{text}", encoding="utf-8")
+    temporary.replace(target)
+    return target

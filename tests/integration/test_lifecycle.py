@@ -1,0 +1,179 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Start, remove, and kill in between: what a lab leaves on the machine is compared as full listings."""
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lab.instance import Instance, LabError, cgroup_mount
+from lab.state import state_dir
+from tests.integration.conftest import ROOT, lab_command, run_lab
+
+NAME = "kill"
+FLEET = Path(__file__).parent / "fleets" / "small.yml"
+# Where `up` is killed: seconds after the line with this text (or after its start).
+MOMENTS = (
+    ("", 0.2), ("", 0.7), ("machine checked", 0.0), ("machine checked", 0.02), ("files of", 0.0), ("files of", 0.02),
+    ("fabric", 0.0), ("fabric", 0.1), ("fabric", 0.5), ("answer on SSH", 0.0),
+)
+
+
+def others() -> tuple[str, ...]:
+    """Marks of labs that the user runs beside these tests."""
+    names = [path.name for path in (state_dir() / "instances").glob("*") if path.name != NAME]
+    return tuple(mark for name in names for mark in (f"aidc-lab-{name}", f"aidc-{name}-", f"/instances/{name}"))
+
+
+def commands() -> set[str]:
+    """Command lines of all processes; zombies and kernel threads have none."""
+    found, beside = set(), others()
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit() or entry.name == str(os.getpid()):
+            continue
+        try:
+            line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+            where = (entry / "cgroup").read_text(encoding="ascii")
+        except OSError:
+            continue
+        if line and not any(mark in where or mark in line for mark in beside):
+            found.add(f"{entry.name} {line}")
+    return found
+
+
+def files(top: Path, without: tuple[str, ...] = ()) -> set[str]:
+    return {str(Path(base) / name) for base, dirs, names in os.walk(top) for name in dirs + names
+            if not str(Path(base) / name).startswith(without)}
+
+
+def listing(inventory: Path) -> dict[str, set[str]]:
+    """Everything on the machine that a lab could leave."""
+    beside = others()
+    return {key: {item for item in found if not any(mark in item for mark in beside)}
+            for key, found in _listing(inventory).items()}
+
+
+def _listing(inventory: Path) -> dict[str, set[str]]:
+    cache = (str(state_dir() / "cache" / "image-"), str(state_dir() / "cache" / "venv-"))
+    return {
+        "mounts": set(Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()),
+        "namespaces": files(Path("/run/netns")),
+        "links": set(os.listdir("/sys/class/net")),
+        "cgroups": files(cgroup_mount(), (str(cgroup_mount() / "user.slice"), str(cgroup_mount() / "system.slice"))),
+        "state": files(state_dir(), cache),
+        "memory file system": files(Path("/dev/shm")),
+        "temporary files": {name for name in os.listdir("/tmp") if "aidc" in name},
+        "inventory": files(inventory),
+        "lab processes": {line for line in commands() if any(word in line for word in ("lab.", "/sbin/init ", "aidc"))},
+    }
+
+
+def difference(before: dict[str, set[str]], after: dict[str, set[str]]) -> dict[str, list[str]]:
+    return {key: sorted(before[key] ^ after[key]) for key in before if before[key] != after[key]}
+
+
+@pytest.fixture
+def inventory(tmp_path: Path) -> Iterator[Path]:
+    run_lab("down", name=NAME)
+    directory = tmp_path / "inventory"
+    directory.mkdir()
+    yield directory
+    run_lab("down", name=NAME)
+
+
+def start(inventory: Path) -> list[str]:
+    return lab_command("up", "--fleet", str(FLEET), "--inventory", str(inventory), name=NAME)
+
+
+def test_up_and_down_leave_the_machine_as_it_was(inventory: Path) -> None:
+    (inventory / "group_vars").mkdir()
+    before = listing(inventory)
+    subprocess.run(start(inventory), cwd=ROOT, check=True, capture_output=True)
+    during = listing(inventory)
+    # The comparison below is worth something only if it sees what a lab makes.
+    for key in ("namespaces", "cgroups", "state", "inventory", "lab processes"):
+        assert before[key] != during[key], f"the listing of {key} does not see a running lab"
+    run_lab("down", name=NAME)
+    assert difference(before, listing(inventory)) == {}
+
+
+def pids() -> list[str]:
+    return [Instance(NAME).host_dir(name).joinpath("pid").read_text(encoding="ascii") for name in ("one", "two")]
+
+
+def test_second_up_says_so_and_changes_nothing(inventory: Path) -> None:
+    subprocess.run(start(inventory), cwd=ROOT, check=True, capture_output=True)
+    before = pids()
+    again = subprocess.run(start(inventory), cwd=ROOT, check=True, capture_output=True, text=True)
+    assert "up already: 3 hosts" in again.stdout
+    assert pids() == before
+
+
+def test_a_second_command_waits_and_names_the_holder(inventory: Path) -> None:
+    process = subprocess.Popen(start(inventory), cwd=ROOT, stdout=subprocess.DEVNULL)
+    time.sleep(0.5)
+    second = subprocess.run(lab_command("down", name=NAME), cwd=ROOT, capture_output=True, text=True, check=True)
+    assert process.wait(timeout=1) == 0, "down did not wait for up"
+    assert f"waiting for process {process.pid} (" in second.stdout
+    assert not Instance(NAME).exists()
+
+
+def test_a_lock_that_stays_is_an_error_with_the_holder(inventory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two = Instance(NAME), Instance(NAME)
+    with one.lock("up"), pytest.raises(LabError, match=rf"lab down: process {os.getpid()} \("), two.lock("down", 0.2):
+        pass
+
+
+def kill_at(inventory: Path, marker: str, delay: float, group: bool) -> int:
+    """Kill -9 ``up`` some time after it printed a line with ``marker``; returns how many lines it got to print."""
+    process = subprocess.Popen(start(inventory), cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    assert process.stdout is not None
+    count = 0
+    while marker and (line := process.stdout.readline()):
+        count += 1
+        if marker in line:
+            break
+    time.sleep(delay)
+    (os.killpg if group else os.kill)(process.pid, signal.SIGKILL)
+    return count + len(process.communicate(timeout=30)[0].splitlines())
+
+
+def test_kill_at_many_moments_of_up_leaves_nothing_after_down(inventory: Path) -> None:
+    (inventory / "group_vars").mkdir()
+    before, reached = listing(inventory), set()
+    for number, (marker, delay) in enumerate(MOMENTS):
+        # Every other time the whole process group, the checks and tools that `up` runs included.
+        reached.add(kill_at(inventory, marker, delay, group=number % 2 == 1))
+        run_lab("down", name=NAME)
+        assert difference(before, listing(inventory)) == {}, f"killed {delay} s after {marker or 'the start'}"
+    assert len(reached) >= 4, f"the kills met only {len(reached)} steps; the moments say little"
+
+
+def test_up_after_a_kill_works(inventory: Path) -> None:
+    process = subprocess.Popen(start(inventory), cwd=ROOT, stdout=subprocess.DEVNULL, start_new_session=True)
+    time.sleep(1.8)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    subprocess.run(start(inventory), cwd=ROOT, check=True, capture_output=True)
+    status = subprocess.run(lab_command("status", name=NAME), cwd=ROOT, capture_output=True, text=True, check=True)
+    assert status.stdout.count("running") == 3
+
+
+def test_supervisor_killed_takes_its_host_along_and_up_repairs(inventory: Path) -> None:
+    subprocess.run(start(inventory), cwd=ROOT, check=True, capture_output=True)
+    outside = Instance(NAME).host_cgroup("one") / "outside" / "cgroup.procs"
+    for pid in outside.read_text(encoding="ascii").split():
+        if b"lab.supervisor" in Path(f"/proc/{pid}/cmdline").read_bytes():
+            os.kill(int(pid), signal.SIGKILL)
+    time.sleep(0.5)
+    status = subprocess.run(lab_command("status", name=NAME), cwd=ROOT, capture_output=True, text=True, check=True)
+    assert [line for line in status.stdout.splitlines() if line.startswith("one ")][0].split()[3] == "off"
+    subprocess.run(start(inventory), cwd=ROOT, check=True, capture_output=True)
+    status = subprocess.run(lab_command("status", name=NAME), cwd=ROOT, capture_output=True, text=True, check=True)
+    assert status.stdout.count("running") == 3
