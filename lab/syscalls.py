@@ -1,0 +1,110 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The system calls the lab needs and Python 3.11 lacks, through ctypes.
+
+Each raises OSError with the kernel's errno and a text that names the call and its arguments.
+"""
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+from functools import cache
+
+CLONE_NEWNS = 0x00020000
+CLONE_NEWCGROUP = 0x02000000
+CLONE_NEWUTS = 0x04000000
+CLONE_NEWIPC = 0x08000000
+CLONE_NEWPID = 0x20000000
+CLONE_NEWNET = 0x40000000
+
+MS_RDONLY = 1
+MS_NOSUID = 2
+MS_NODEV = 4
+MS_NOEXEC = 8
+MS_REMOUNT = 32
+MS_BIND = 4096
+MS_MOVE = 8192
+MS_REC = 16384
+MS_PRIVATE = 1 << 18
+MS_SLAVE = 1 << 19
+MS_SHARED = 1 << 20
+MS_RELATIME = 1 << 21
+
+MNT_FORCE = 1
+MNT_DETACH = 2
+
+PR_SET_PDEATHSIG = 1
+PR_CAPBSET_READ = 23
+PR_CAPBSET_DROP = 24
+
+# pivot_root has no wrapper in the C library.
+PIVOT_ROOT = {"x86_64": 155, "aarch64": 41, "riscv64": 41}
+
+
+@cache
+def libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def _check(result: int, call: str) -> int:
+    """Turn -1 into an OSError that says which call it was."""
+    if result == -1:
+        code = ctypes.get_errno()
+        raise OSError(code, f"{call}: {os.strerror(code)}")
+    return result
+
+
+def _bytes(text: str | None) -> bytes | None:
+    return None if text is None else os.fsencode(text)
+
+
+def mount(source: str | None, target: str, fstype: str | None, flags: int = 0, data: str | None = None) -> None:
+    """mount(2)."""
+    result = libc().mount(_bytes(source), _bytes(target), _bytes(fstype), ctypes.c_ulong(flags), _bytes(data))
+    _check(result, f"mount({source!r}, {target!r}, {fstype!r}, {flags:#x}, {data!r})")
+
+
+def umount2(target: str, flags: int = 0) -> None:
+    """umount2(2)."""
+    _check(libc().umount2(_bytes(target), flags), f"umount2({target!r}, {flags:#x})")
+
+
+def unshare(flags: int) -> None:
+    """unshare(2)."""
+    _check(libc().unshare(flags), f"unshare({flags:#x})")
+
+
+def setns(fd: int, nstype: int = 0) -> None:
+    """setns(2)."""
+    _check(libc().setns(fd, nstype), f"setns({fd}, {nstype:#x})")
+
+
+def pivot_root(new_root: str, put_old: str) -> None:
+    """pivot_root(2)."""
+    call = f"pivot_root({new_root!r}, {put_old!r})"
+    number = PIVOT_ROOT.get(platform.machine())
+    if number is None:
+        raise OSError(38, f"{call}: system call number not known for {platform.machine()}")
+    _check(libc().syscall(ctypes.c_long(number), _bytes(new_root), _bytes(put_old)), call)
+
+
+def _prctl(name: str, option: int, value: int) -> int:
+    zero = ctypes.c_ulong(0)
+    result: int = libc().prctl(option, ctypes.c_ulong(value), zero, zero, zero)
+    return _check(result, f"prctl({name}, {value})")
+
+
+def capbset_drop(capability: int) -> None:
+    """Take one capability out of the bounding set for good (PR_CAPBSET_DROP)."""
+    _prctl("PR_CAPBSET_DROP", PR_CAPBSET_DROP, capability)
+
+
+def capbset_read(capability: int) -> bool:
+    """Whether the bounding set holds a capability; EINVAL for one this kernel does not know."""
+    return _prctl("PR_CAPBSET_READ", PR_CAPBSET_READ, capability) == 1
+
+
+def set_pdeathsig(signal: int) -> None:
+    """Have the kernel send this process ``signal`` when its parent thread ends (PR_SET_PDEATHSIG)."""
+    _prctl("PR_SET_PDEATHSIG", PR_SET_PDEATHSIG, signal)
