@@ -1,0 +1,148 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The emulated tree as FUSE operations, with sysfs's manners (simulation.md 3 "Kernel ABI facts", 4).
+
+What the kernel's sysfs answers was tried on 6.18: create and mknod EACCES; mkdir, unlink, rmdir, rename, link and
+symlink EPERM; truncation succeeds and does nothing; a write to a file that nobody may write EACCES, to root too.
+"""
+from __future__ import annotations
+
+import errno
+import itertools
+import os
+import stat
+import time
+from typing import Any
+
+import mfusepy
+
+from lab.hardware.model import Node as Model
+from lab.hardware.nodes import Dir, File, Link, Node, fail
+from lab.hardware.tree import build
+
+
+def caller_is_root() -> bool:
+    """Whether the present request is root's (hosts have no user namespace, so root is 0)."""
+    return bool(mfusepy.fuse_get_context()[0] == 0)
+
+
+class Handle:
+    """An open file: sysfs makes an attribute's text at the first read and serves the rest from it."""
+
+    def __init__(self, node: File) -> None:
+        self.node = node
+        self.data: bytes | None = None
+
+    def read(self, size: int, offset: int) -> bytes:
+        if self.data is None or offset == 0 or not self.node.snapshot:
+            self.data = self.node.read()
+        return self.data[offset:offset + size]
+
+
+class HardwareFS(mfusepy.Operations):
+    """One host's hardware; each request first takes over what happened in the network namespace."""
+
+    use_ns = True
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.root = build(model, caller_is_root)
+        self.now = time.time_ns()
+        self.handles: dict[int, Handle] = {}
+        self.numbers = itertools.count(1)
+
+    def _node(self, path: str) -> Node:
+        self.model.refresh()
+        node: Node = self.root
+        for name in path.split("/"):
+            if name:
+                if not isinstance(node, Dir):
+                    raise fail(errno.ENOTDIR)
+                node = node.child(name)
+        return node
+
+    def getattr(self, path: str, fh: int | None = None) -> dict[str, Any]:
+        node = self._node(path)
+        return {"st_mode": node.mode, "st_size": node.size, "st_nlink": 2 if isinstance(node, Dir) else 1,
+                "st_uid": 0, "st_gid": 0, "st_atime": self.now, "st_mtime": self.now, "st_ctime": self.now}
+
+    def readdir(self, path: str, fh: int) -> list[tuple[str, int, int]]:
+        node = self._node(path)
+        if not isinstance(node, Dir):
+            raise fail(errno.ENOTDIR)
+        # The type must be right: systemd skips entries of class directories that are neither link nor directory.
+        entries = [(".", stat.S_IFDIR, 0), ("..", stat.S_IFDIR, 0)]
+        for name in node.names():
+            try:
+                entries.append((name, stat.S_IFMT(node.child(name).mode), 0))
+            except OSError:
+                continue  # went away meanwhile
+        return entries
+
+    def readlink(self, path: str) -> str:
+        node = self._node(path)
+        if not isinstance(node, Link):
+            raise fail(errno.EINVAL)
+        return node.target
+
+    def open(self, path: str, flags: int) -> int:
+        node = self._node(path)
+        if not isinstance(node, File):
+            raise fail(errno.EISDIR)
+        node.check_open(flags)
+        number = next(self.numbers)
+        self.handles[number] = Handle(node)
+        return number
+
+    def read(self, path: str, size: int, offset: int, fh: int) -> bytes:
+        self.model.refresh()
+        return self.handles[fh].read(size, offset)
+
+    def write(self, path: str, data: bytes, offset: int, fh: int) -> int:
+        self.handles[fh].node.write(data, offset)
+        return len(data)
+
+    def release(self, path: str, fh: int) -> int:
+        self.handles.pop(fh, None)
+        return 0
+
+    def truncate(self, path: str, length: int, fh: int | None = None) -> int:
+        return 0
+
+    def utimens(self, path: str, times: tuple[int, int] | None = None) -> int:
+        return 0
+
+    def create(self, path: str, mode: int, fi: Any = None) -> int:
+        raise fail(errno.EACCES)
+
+    def mknod(self, path: str, mode: int, dev: int) -> int:
+        raise fail(errno.EACCES)
+
+    def mkdir(self, path: str, mode: int) -> int:
+        raise fail(errno.EPERM)
+
+    def unlink(self, path: str) -> int:
+        raise fail(errno.EPERM)
+
+    def rmdir(self, path: str) -> int:
+        raise fail(errno.EPERM)
+
+    def rename(self, old: str, new: str) -> int:
+        raise fail(errno.EPERM)
+
+    def symlink(self, target: str, source: str) -> int:
+        raise fail(errno.EPERM)
+
+    def link(self, target: str, source: str) -> int:
+        raise fail(errno.EPERM)
+
+
+def serve(model: Model, fd: int) -> None:
+    """Answer for an already mounted FUSE descriptor until the mount is gone.
+
+    libfuse takes ``/dev/fd/N`` as "mounted already": it parses no mount options, calls no fusermount and does not
+    unmount at the end (simulation.md 0b.4).
+    """
+    os.set_inheritable(fd, False)
+    mfusepy.FUSE(HardwareFS(model), f"/dev/fd/{fd}", foreground=True, nothreads=True, direct_io=True,
+                 attr_timeout=0, entry_timeout=0, negative_timeout=0)
