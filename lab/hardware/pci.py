@@ -109,7 +109,7 @@ def _common(rail: RailSpec, ids: tuple[str, str, str, str, str], address: str, d
         "current_link_speed": Attr(rail.pcie_speed), "max_link_speed": Attr(rail.pcie_speed),
         "current_link_width": Attr(rail.pcie_width), "max_link_width": Attr(rail.pcie_width),
         "modalias": Attr(alias),
-        "uevent": uevent(f"DRIVER={driver}\nPCI_CLASS={int(pci_class, 16):X}\nPCI_ID={short}\nPCI_SUBSYS_ID={sub}\n"
+        "uevent": uevent(f"{driver}PCI_CLASS={int(pci_class, 16):X}\nPCI_ID={short}\nPCI_SUBSYS_ID={sub}\n"
                          f"PCI_SLOT_NAME={address}\nMODALIAS={alias}"),
     }
 
@@ -123,7 +123,7 @@ def function(rail: RailSpec, privileged: Callable[[], bool]) -> dict[str, Node]:
     """Attributes of the NIC's PCI function (mlx5-roce 6.2), without its netdev and RDMA device."""
     ids = (rail.vendor, rail.device, rail.subsystem_vendor, rail.subsystem_device, rail.pci_class)
     return {
-        **_common(rail, ids, rail.pci, "mlx5_core"),
+        **_common(rail, ids, rail.pci, "DRIVER=mlx5_core\n"),
         "revision": Attr(rail.revision), "irq": Attr(str(rail.irq)), "enable": Attr("1"),
         "resource": Attr(_resources(bar_address(rail))),
         "config": Config(function_config(rail), privileged),
@@ -133,11 +133,11 @@ def function(rail: RailSpec, privileged: Callable[[], bool]) -> dict[str, Node]:
 
 
 def bridge(rail: RailSpec, privileged: Callable[[], bool]) -> Dir:
-    """The root port above a NIC."""
+    """The root port above a NIC; no driver is shown for it."""
     ids = (rail.bridge_vendor, rail.bridge_device, "0x0000", "0x0000", BRIDGE_CLASS)
     where = posixpath.dirname(rail.pci_dir)
     return Dir({
-        **_common(rail, ids, rail.bridge, "pcieport"),
+        **_common(rail, ids, rail.bridge, ""),
         "revision": Attr("0x00"), "irq": Attr(str(rail.irq - 1)), "enable": Attr("1"),
         "resource": Attr(_resources(0)),
         "config": Config(bridge_config(rail), privileged),
