@@ -1,10 +1,15 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Linux system calls that Python 3.11 has no function for. Numbers: linux/{sched,mount,prctl}.h."""
+"""The system calls the lab needs and Python 3.11 lacks, through ctypes.
+
+Each raises OSError with the kernel's errno and a text that names the call and its arguments.
+"""
 from __future__ import annotations
 
 import ctypes
 import os
+import platform
+from functools import cache
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWCGROUP = 0x02000000
@@ -13,68 +18,93 @@ CLONE_NEWIPC = 0x08000000
 CLONE_NEWPID = 0x20000000
 CLONE_NEWNET = 0x40000000
 
-MS_RDONLY = 0x1
-MS_NOSUID = 0x2
-MS_NODEV = 0x4
-MS_NOEXEC = 0x8
-MS_REMOUNT = 0x20
-MS_BIND = 0x1000
-MS_REC = 0x4000
-MS_PRIVATE = 0x40000
-MNT_DETACH = 0x2
+MS_RDONLY = 1
+MS_NOSUID = 2
+MS_NODEV = 4
+MS_NOEXEC = 8
+MS_REMOUNT = 32
+MS_BIND = 4096
+MS_MOVE = 8192
+MS_REC = 16384
+MS_PRIVATE = 1 << 18
+MS_SLAVE = 1 << 19
+MS_SHARED = 1 << 20
+MS_RELATIME = 1 << 21
+
+MNT_FORCE = 1
+MNT_DETACH = 2
 
 PR_SET_PDEATHSIG = 1
+PR_CAPBSET_READ = 23
 PR_CAPBSET_DROP = 24
 
-_libc = ctypes.CDLL(None, use_errno=True)
+# pivot_root has no wrapper in the C library.
+PIVOT_ROOT = {"x86_64": 155, "aarch64": 41, "riscv64": 41}
 
 
-def _call(name: str, *arguments: int | bytes | None) -> int:
-    """Call ``name``; a failure is an OSError that names the call and its arguments."""
-    result: int = getattr(_libc, name)(*arguments)
+@cache
+def libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def _check(result: int, call: str) -> int:
+    """Turn -1 into an OSError that says which call it was."""
     if result == -1:
-        number = ctypes.get_errno()
-        shown = ", ".join(os.fsdecode(a) if isinstance(a, bytes) else repr(a) for a in arguments)
-        raise OSError(number, f"{name}({shown}): {os.strerror(number)}")
+        code = ctypes.get_errno()
+        raise OSError(code, f"{call}: {os.strerror(code)}")
     return result
 
 
-def _text(value: str) -> bytes | None:
-    return os.fsencode(value) if value else None
+def _bytes(text: str | None) -> bytes | None:
+    return None if text is None else os.fsencode(text)
 
 
-def mount(source: str, target: str, fstype: str, flags: int = 0, data: str = "") -> None:
-    """mount(2); empty texts are passed as NULL."""
-    _call("mount", _text(source), os.fsencode(target), _text(fstype), flags, _text(data))
+def mount(source: str | None, target: str, fstype: str | None, flags: int = 0, data: str | None = None) -> None:
+    """mount(2)."""
+    result = libc().mount(_bytes(source), _bytes(target), _bytes(fstype), ctypes.c_ulong(flags), _bytes(data))
+    _check(result, f"mount({source!r}, {target!r}, {fstype!r}, {flags:#x}, {data!r})")
 
 
 def umount2(target: str, flags: int = 0) -> None:
-    _call("umount2", os.fsencode(target), flags)
+    """umount2(2)."""
+    _check(libc().umount2(_bytes(target), flags), f"umount2({target!r}, {flags:#x})")
 
 
 def unshare(flags: int) -> None:
-    _call("unshare", flags)
+    """unshare(2)."""
+    _check(libc().unshare(flags), f"unshare({flags:#x})")
 
 
-def setns(fd: int, kind: int) -> None:
-    _call("setns", fd, kind)
+def setns(fd: int, nstype: int = 0) -> None:
+    """setns(2)."""
+    _check(libc().setns(fd, nstype), f"setns({fd}, {nstype:#x})")
 
 
-def pivot_into(root: str) -> None:
-    """Make ``root`` (a mount point) the root of this mount namespace and let go of the old one.
-
-    Old and new root may be the same folder: the old one is then stacked on top (pivot_root(2), NOTES).
-    """
-    os.chdir(root)
-    _call("syscall", 155 if os.uname().machine == "x86_64" else 41, b".", b".")  # asm/unistd.h: pivot_root
-    umount2(".", MNT_DETACH)
-    os.chdir("/")
+def pivot_root(new_root: str, put_old: str) -> None:
+    """pivot_root(2)."""
+    call = f"pivot_root({new_root!r}, {put_old!r})"
+    number = PIVOT_ROOT.get(platform.machine())
+    if number is None:
+        raise OSError(38, f"{call}: system call number not known for {platform.machine()}")
+    _check(libc().syscall(ctypes.c_long(number), _bytes(new_root), _bytes(put_old)), call)
 
 
-def set_parent_death_signal(number: int) -> None:
-    """Have the kernel send signal ``number`` to this process when its parent ends."""
-    _call("prctl", PR_SET_PDEATHSIG, number, 0, 0, 0)
+def _prctl(name: str, option: int, value: int) -> int:
+    zero = ctypes.c_ulong(0)
+    result: int = libc().prctl(option, ctypes.c_ulong(value), zero, zero, zero)
+    return _check(result, f"prctl({name}, {value})")
 
 
-def drop_bounding_capability(number: int) -> None:
-    _call("prctl", PR_CAPBSET_DROP, number, 0, 0, 0)
+def capbset_drop(capability: int) -> None:
+    """Take one capability out of the bounding set for good (PR_CAPBSET_DROP)."""
+    _prctl("PR_CAPBSET_DROP", PR_CAPBSET_DROP, capability)
+
+
+def capbset_read(capability: int) -> bool:
+    """Whether the bounding set holds a capability; EINVAL for one this kernel does not know."""
+    return _prctl("PR_CAPBSET_READ", PR_CAPBSET_READ, capability) == 1
+
+
+def set_pdeathsig(signal: int) -> None:
+    """Have the kernel send this process ``signal`` when its parent thread ends (PR_SET_PDEATHSIG)."""
+    _prctl("PR_SET_PDEATHSIG", PR_SET_PDEATHSIG, signal)

@@ -1,52 +1,61 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The process behind one host's emulated hardware.
+"""The hardware of one host as a process: ``python -m lab.hardware.daemon --spec FILE --socket FDNUM --sysfs DIR``.
 
-    python -m lab.hardware.daemon --spec FILE --socket FD --sysfs DIR
-
-Started in the host's network namespace and outside of everything else of it. It mounts a sysfs of that
-namespace at DIR for itself alone, takes the FUSE descriptor from the host's first process over the
-socket FD, and serves until the mount is gone.
+Started by the launcher inside the host's network namespace, in the root mount namespace. It never enters the host:
+it gets the FUSE descriptor over a socket (simulation.md 0b.4) and ends when that mount is gone.
 """
 from __future__ import annotations
 
 import argparse
-import json
-import logging
+import os
 import socket
+import sys
 from pathlib import Path
 
-import mfusepy
-
-from lab import syscalls as sc
-from lab.hardware import mount
-from lab.hardware.fs import Hardware
+from lab import syscalls
+from lab.hardware.fs import serve
 from lab.hardware.model import Node
-from lab.hardware.netlink import Addresses
+from lab.hardware.mount import READY
+from lab.hardware.netlink import Reader
 from lab.hardware.spec import NodeSpec
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--spec", type=Path, required=True)
-    parser.add_argument("--socket", type=int, required=True)
-    parser.add_argument("--sysfs", type=Path, required=True)
-    arguments = parser.parse_args()
-    # Without this, each EINVAL that a reader is meant to get leaves a line in the host's log.
-    logging.getLogger("fuse").setLevel(logging.CRITICAL)
-    sc.unshare(sc.CLONE_NEWNS)
-    sc.mount("", "/", "", sc.MS_REC | sc.MS_PRIVATE)
-    sc.mount("sysfs", str(arguments.sysfs), "sysfs", sc.MS_NOSUID | sc.MS_NODEV | sc.MS_NOEXEC)
-    addresses = Addresses()
-    node = Node(NodeSpec.from_dict(json.loads(arguments.spec.read_text(encoding="utf-8"))), arguments.sysfs, addresses)
-    # Before the host's systemd can add an address: the order of what follows is the order of GIDs.
-    node.refresh()
-    with socket.socket(fileno=arguments.socket) as channel:
-        fd = mount.receive(channel)
-    # Names and attributes hardly change and may be kept for a second; contents never are (direct_io).
-    mfusepy.FUSE(Hardware(node, arguments.sysfs), f"/dev/fd/{fd}", raw_fi=True, foreground=True, nothreads=True,
-                 entry_timeout=1, attr_timeout=1, negative_timeout=0)
+def private_sysfs(directory: str) -> None:
+    """Mount the sysfs of this network namespace where only this process sees it.
+
+    Its own mount namespace, not /sys: over /sys it would hide the cgroup tree (simulation.md 0b.4).
+    """
+    syscalls.unshare(syscalls.CLONE_NEWNS)
+    syscalls.mount(None, "/", None, syscalls.MS_REC | syscalls.MS_PRIVATE)
+    flags = syscalls.MS_NOSUID | syscalls.MS_NODEV | syscalls.MS_NOEXEC
+    syscalls.mount("sysfs", directory, "sysfs", flags)
+
+
+def receive(number: int) -> int:
+    """Say that we listen, then take the FUSE descriptor; the socket is closed after."""
+    with socket.socket(fileno=number) as sock:
+        sock.sendall(READY)
+        _data, descriptors, _flags, _address = socket.recv_fds(sock, 1, 1)
+    if len(descriptors) != 1:
+        raise SystemExit("hardware daemon: the launcher closed the socket without passing a descriptor")
+    return descriptors[0]
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="lab.hardware.daemon")
+    parser.add_argument("--spec", required=True, help="node specification, JSON")
+    parser.add_argument("--socket", required=True, type=int, help="number of the inherited unix socket")
+    parser.add_argument("--sysfs", required=True, help="empty directory to mount this namespace's sysfs on")
+    args = parser.parse_args(argv)
+    spec = NodeSpec.from_json(Path(args.spec).read_text(encoding="utf-8"))
+    sysfs = os.path.abspath(args.sysfs)  # libfuse changes to /
+    private_sysfs(sysfs)
+    model = Node(spec, sysfs, Reader())
+    descriptor = receive(args.socket)
+    serve(model, descriptor)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

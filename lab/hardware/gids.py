@@ -1,73 +1,96 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A RoCE port's GID table, kept by the rules of roce_gid_mgmt.c (mlx5-roce.md 3.2).
+"""The GID table of one mlx5 RoCE port, by the rule of mlx5-roce 3.2. Pure: events in, slots out.
 
-The first two slots hold the default GIDs: RoCE v1 and v2 of the link-local address made from the MAC,
-with or without that address on the netdev. Each address takes a pair (v1, v2) in the lowest free
-slots, in the order of events; freed slots are used again. So an index is history, not configuration.
+Slots 0 and 1 are kept for the default GIDs (RoCE v1 and v2 of the link-local address made from the MAC). Every
+address takes v1 then v2, each in the lowest free slot, in the order of add events; freed slots are used again. So
+an index is the result of history, and two hosts with equal addresses may differ.
 """
 from __future__ import annotations
 
-import ipaddress
+from collections.abc import Callable
 from dataclasses import dataclass
 
-# Number of entries: gid_tbl_len of the firmware less reserved slots, often 255 (mlx5-roce.md 1.1).
-LENGTH = 255
-V1, V2 = "IB/RoCE v1", "RoCE v2"
-EMPTY = ":".join(["0000"] * 8)
+LENGTH = 255  # gid_tbl_len of sample ibv_devinfo-2
+ROCE_V1 = "IB/RoCE v1"
+ROCE_V2 = "RoCE v2"
+TYPES = (ROCE_V1, ROCE_V2)
+DEFAULTS = len(TYPES)
+EMPTY = bytes(16)
 
 
 @dataclass(frozen=True)
-class Gid:
-    value: str
+class Entry:
+    """One used slot; ``ndev`` is the interface index of the netdev that has the address."""
+
+    gid: bytes
     type: str
+    ndev: int
 
 
-def of_address(address: str) -> str:
-    """GID in sysfs' form, 8 groups of 4 digits; IPv4 as ::ffff:a.b.c.d."""
-    parsed = ipaddress.ip_address(address)
-    if parsed.version == 4:
-        parsed = ipaddress.IPv6Address(b"\0" * 10 + b"\xff\xff" + parsed.packed)
-    return parsed.exploded
+def gid_of_address(address: bytes) -> bytes:
+    """4 bytes become ::ffff:a.b.c.d (mlx5-roce 3.1), 16 bytes stay."""
+    return bytes(10) + b"\xff\xff" + address if len(address) == 4 else address
 
 
-def default_address(mac: str) -> str:
-    """The EUI-64 link-local address of ``mac`` (RFC 4291, appendix A)."""
-    octets = [int(part, 16) for part in mac.split(":")]
-    octets[0] ^= 0x02
-    interface = bytes([*octets[:3], 0xFF, 0xFE, *octets[3:]])
-    return str(ipaddress.IPv6Address(b"\xfe\x80" + b"\0" * 6 + interface))
+def eui64_link_local(mac: str) -> bytes:
+    """fe80:: plus the EUI-64 of a MAC (``b8:3f:d2:00:00:30``)."""
+    octets = bytes.fromhex(mac.replace(":", ""))
+    return b"\xfe\x80" + bytes(6) + bytes([octets[0] ^ 2]) + octets[1:3] + b"\xff\xfe" + octets[3:]
+
+
+def groups(gid: bytes) -> str:
+    """The kernel's way to write a GID: eight groups of four digits, nothing shortened."""
+    return ":".join(gid[i:i + 2].hex() for i in range(0, 16, 2))
 
 
 class GidTable:
-    def __init__(self, mac: str, length: int = LENGTH) -> None:
-        default = of_address(default_address(mac))
-        self._slots: list[Gid | None] = [Gid(default, V1), Gid(default, V2), *[None] * (length - 2)]
-        self._default = default
+    """Slots of one port. A full table drops what does not fit, as the kernel does."""
 
-    def __getitem__(self, index: int) -> Gid | None:
-        return self._slots[index]
+    def __init__(self, length: int = LENGTH) -> None:
+        self.slots: list[Entry | None] = [None] * length
 
-    def __len__(self) -> int:
-        return len(self._slots)
+    def set_default(self, mac: str, ndev: int) -> None:
+        """Put the default GIDs into their slots; they need no address, not even IPv6."""
+        gid = eui64_link_local(mac)
+        self.slots[:DEFAULTS] = [Entry(gid, kind, ndev) for kind in TYPES]
 
-    def add(self, address: str) -> None:
-        """An address appeared. Known ones and the default are no news; a full table drops it, as the kernel does."""
-        value = of_address(address)
-        if value == self._default or any(slot and slot.value == value for slot in self._slots):
-            return
-        for kind in (V1, V2):
-            for index, slot in enumerate(self._slots):
-                if slot is None:
-                    self._slots[index] = Gid(value, kind)
+    def add(self, address: bytes, ndev: int) -> None:
+        """An add event. A GID that the table holds already (a default one too) takes no second slot."""
+        for kind in TYPES:
+            entry = Entry(gid_of_address(address), kind, ndev)
+            if entry in self.slots:
+                continue
+            for index in range(DEFAULTS, len(self.slots)):
+                if self.slots[index] is None:
+                    self.slots[index] = entry
                     break
 
-    def remove(self, address: str) -> None:
-        value = of_address(address)
-        if value != self._default:
-            self._slots = [None if slot and slot.value == value else slot for slot in self._slots]
+    def remove(self, address: bytes, ndev: int) -> None:
+        """A remove event; the default GIDs stay even when the same link-local address goes."""
+        gid = gid_of_address(address)
+        self._free(lambda entry: entry.gid == gid and entry.ndev == ndev)
 
-    def addresses(self) -> list[str]:
-        """GID values beside the default one, in slot order."""
-        values = [slot.value for slot in self._slots if slot and slot.value != self._default]
-        return list(dict.fromkeys(values))
+    def remove_ndev(self, ndev: int) -> None:
+        """An upper netdev went: all its GIDs go, the others keep their slots."""
+        self._free(lambda entry: entry.ndev == ndev)
+
+    def clear(self) -> None:
+        """The port's netdev went or changed its MAC."""
+        self.slots = [None] * len(self.slots)
+
+    def resync(self, wanted: list[tuple[bytes, int]]) -> None:
+        """Make the table hold exactly ``wanted`` beside the defaults; what stays keeps its slot, new ones in order."""
+        keep = {(gid_of_address(address), ndev) for address, ndev in wanted}
+        self._free(lambda entry: (entry.gid, entry.ndev) not in keep)
+        for address, ndev in wanted:
+            self.add(address, ndev)
+
+    def _free(self, gone: Callable[[Entry], bool]) -> None:
+        for index in range(DEFAULTS, len(self.slots)):
+            entry = self.slots[index]
+            if entry is not None and gone(entry):
+                self.slots[index] = None
+
+    def used(self) -> list[tuple[int, Entry]]:
+        return [(index, entry) for index, entry in enumerate(self.slots) if entry is not None]

@@ -1,122 +1,219 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The state of a host's mlx5 ports, computed when asked from the host's real links and addresses.
+"""State of one host's emulated ports, computed when asked, from the real netdevs of its network namespace.
 
-``sysfs`` is a real sysfs of the host's network namespace. Rules and their sources: RDMA MTU
-mlx5-roce.md 2.1; port states 1.1; GIDs 3.2.
+MTU and carrier are the kernel's own (sysfs of the namespace); GIDs follow the kernel's address events. Nothing is
+stored twice, so what ``ip link set mtu`` changes, every door shows.
 """
 from __future__ import annotations
 
-import contextlib
-from pathlib import Path
-from typing import Any
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
 
-from lab.hardware.gids import EMPTY, Gid, GidTable
-from lab.hardware.netlink import Addresses, Event
-from lab.hardware.spec import VENDOR_ID, NodeSpec, RailSpec
+from lab.hardware import gids
+from lab.hardware.netlink import AddressEvent, Event, LinkEvent
+from lab.hardware.spec import NodeSpec, RailSpec
 
-# GRH 40, UDP 8, BTH 12, XRC 4, AtomicETH 28, ICRC 4 (include/rdma/ib_addr.h iboe_get_mtu).
-RDMA_HEADER_BYTES = 96
-RDMA_MTU_BYTES = (4096, 2048, 1024, 512, 256)
-IFF_UP = 0x1
-# Link rate -> how the kernel names it; a port without carrier shows QDR whatever it can do (1.1).
-RATES = {400: "400 Gb/sec (4X NDR)", 200: "200 Gb/sec (4X HDR)", 100: "100 Gb/sec (4X EDR)"}
-DOWN_RATE = "40 Gb/sec (4X QDR)"
-
-
-def rdma_mtu(netdev_mtu: int) -> int:
-    """Bytes; 0 when the netdev's MTU is below 352."""
-    return next((size for size in RDMA_MTU_BYTES if size <= netdev_mtu - RDMA_HEADER_BYTES), 0)
+# GRH 40, UDP 8, BTH 12, XRC 4, AtomicETH 28, ICRC 4 (mlx5-roce 2.1).
+ROCE_HEADERS = 96
+IB_MTUS = (256, 512, 1024, 2048, 4096)  # as the numbers 1..5
+MAX_MTU = 5
+# The parent of these is the port's netdev below; a veth's "link" is its peer and no parent.
+STACKED = ("vlan", "macvlan", "ipvlan")
+WIDTH_CODES = {1: 1, 2: 16, 4: 2, 8: 4}
+SPEED_CODES = {"SDR": 1, "DDR": 2, "QDR": 4, "FDR10": 8, "FDR": 16, "EDR": 32, "HDR": 64, "NDR": 128, "XDR": 256}
+DOWN_RATE = (40, 4, "QDR")
+MELLANOX_OUI = 0x02C9
 
 
+class EventSource(Protocol):
+    """What the model needs of netlink.Reader."""
+
+    def drain(self) -> list[Event] | None: ...
+
+    def dump(self) -> list[Event]: ...
+
+
+def active_mtu(netdev_mtu: int) -> int:
+    """Number of the largest RDMA MTU that fits in a netdev MTU; 0 when none does (mlx5-roce 2.1)."""
+    return sum(1 for size in IB_MTUS if size <= netdev_mtu - ROCE_HEADERS)
+
+
+@dataclass(frozen=True)
 class Port:
-    """One rail as it is now."""
+    """What a port query answers now."""
 
-    def __init__(self, rail: RailSpec, sysfs: Path) -> None:
-        self.rail, self.net = rail, sysfs / "class" / "net" / rail.netdev
-        self.gids = GidTable(rail.mac)
-        self.ifindex = int(self.read("ifindex") or 0)
-
-    def read(self, name: str) -> str:
-        """An attribute of the real netdev; empty when the link is gone or does not answer (carrier of a down link)."""
-        with contextlib.suppress(OSError):
-            return (self.net / name).read_text(encoding="ascii").strip()
-        return ""
+    up: bool
+    netdev: str
+    netdev_mtu: int
+    rate: tuple[int, int, str]
 
     @property
-    def active(self) -> bool:
-        up = int(self.read("flags") or "0", 16) & IFF_UP
-        return bool(up) and self.read("carrier") == "1"
+    def state(self) -> str:
+        return "4: ACTIVE" if self.up else "1: DOWN"
 
     @property
-    def state(self) -> tuple[int, str]:
-        return (4, "ACTIVE") if self.active else (1, "DOWN")
+    def phys_state(self) -> str:
+        return "5: LinkUp" if self.up else "3: Disabled"
 
     @property
-    def phys_state(self) -> tuple[int, str]:
-        return (5, "LinkUp") if self.active else (3, "Disabled")
-
-    @property
-    def rate(self) -> str:
-        return RATES[int(self.rail.rate_gbps)] if self.active else DOWN_RATE
-
-    @property
-    def active_mtu(self) -> int:
-        return rdma_mtu(int(self.read("mtu") or 0))
-
-    def counter(self, statistic: str) -> int:
-        return int(self.read(f"statistics/{statistic}") or 0)
-
-    def apply(self, event: Event) -> None:
-        (self.gids.add if event.added else self.gids.remove)(event.address)
-
-    def resync(self, addresses: list[str]) -> None:
-        """Events were lost: drop what is gone, then add what is new."""
-        from lab.hardware.gids import of_address
-
-        present = {of_address(address) for address in addresses}
-        for value in self.gids.addresses():
-            if value not in present:
-                self.gids.remove(value)
-        for address in addresses:
-            self.gids.add(address)
+    def rate_text(self) -> str:
+        return "{} Gb/sec ({}X {})".format(*self.rate)
 
 
 class Node:
-    def __init__(self, spec: NodeSpec, sysfs: Path, addresses: Addresses) -> None:
-        self.ports = {rail.rdma: Port(rail, sysfs) for rail in spec.rails}
-        self._addresses = addresses
-        self._by_ifindex = {port.ifindex: port for port in self.ports.values()}
+    """Ports of one host. ``refresh`` before reading; not for more than one thread."""
+
+    def __init__(self, spec: NodeSpec, sysfs: str, source: EventSource) -> None:
+        self.spec = spec
+        self.sysfs = sysfs
+        self.source = source
+        self.links: dict[int, LinkEvent] = {}
+        self.addresses: dict[int, list[bytes]] = {}
+        self.tables = [gids.GidTable() for _rail in spec.rails]
+        self.ports: dict[int, int] = {}  # interface index -> rail
+        self.resync(source.dump())
 
     def refresh(self) -> None:
-        """Bring the GID tables up to what has happened so far."""
-        events, everything = self._addresses.drain()
-        if everything is not None:
-            for port in self.ports.values():
-                port.resync([event.address for event in everything if event.ifindex == port.ifindex])
+        """Take over what happened since the last look."""
+        events = self.source.drain()
+        if events is None:
+            self.resync(self.source.dump())
+            return
         for event in events:
-            if event.ifindex in self._by_ifindex:
-                self._by_ifindex[event.ifindex].apply(event)
+            self.apply(event)
 
-    def gid(self, rdma: str, index: int) -> Gid | None:
-        self.refresh()
-        return self.ports[rdma].gids[index]
+    def resync(self, dump: Iterable[Event]) -> None:
+        """Take over a full reading; slots of what is still there are kept."""
+        events = list(dump)
+        links = [event for event in events if isinstance(event, LinkEvent)]
+        for index in set(self.links) - {link.index for link in links}:
+            self._link_gone(index)
+        self.addresses = {}
+        for event in events:
+            if isinstance(event, AddressEvent):
+                self.addresses.setdefault(event.index, []).append(event.address)
+        for link in links:
+            self._link(link)
+        for rail, table in enumerate(self.tables):
+            table.resync(self._addresses_of(rail))
 
-    def gid_value(self, rdma: str, index: int) -> str:
-        gid = self.gid(rdma, index)
-        return gid.value if gid else EMPTY
+    def apply(self, event: Event) -> None:
+        if isinstance(event, LinkEvent):
+            if event.new:
+                self._link(event)
+            else:
+                self._link_gone(event.index)
+            return
+        known = self.addresses.setdefault(event.index, [])
+        rail = self.rail_of(event.index)
+        if event.new and event.address not in known:
+            known.append(event.address)
+        elif not event.new and event.address in known:
+            known.remove(event.address)
+        if rail is not None:
+            change = self.tables[rail].add if event.new else self.tables[rail].remove
+            change(event.address, event.index)
 
-    def verbs(self, rdma: str) -> dict[str, Any]:
-        """What ibv_query_device and ibv_query_port answer."""
-        self.refresh()
-        port = self.ports[rdma]
-        rail = port.rail
+    def rail_of(self, index: int) -> int | None:
+        """The rail whose port carries a netdev: the port's own, or one stacked on it (mlx5-roce 3.2)."""
+        for _depth in range(4):
+            if index in self.ports:
+                return self.ports[index]
+            link = self.links.get(index)
+            if link is None or link.kind not in STACKED:
+                return None
+            index = link.parent
+        return None
+
+    def _addresses_of(self, rail: int) -> list[tuple[bytes, int]]:
+        """Addresses of a port and what is stacked on it: IPv4 first, as the RDMA core enumerates them."""
+        mine = [index for index in self.links if self.rail_of(index) == rail]
+        pairs = [(address, index) for index in mine for address in self.addresses.get(index, [])]
+        return sorted(pairs, key=lambda pair: len(pair[0]))
+
+    def _link(self, link: LinkEvent) -> None:
+        old = self.links.get(link.index)
+        self.links[link.index] = link
+        if link.index not in self.ports:
+            free = {rail.netdev: rail.rail for rail in self.spec.rails if rail.rail not in self.ports.values()}
+            if link.name not in free:
+                return
+            self.ports[link.index] = free[link.name]
+        elif old is not None and old.mac == link.mac:
+            return
+        # A port that appeared or has a new MAC starts over: defaults first, then what it has (mlx5-roce 3.2).
+        rail = self.ports[link.index]
+        self.tables[rail].clear()
+        self.tables[rail].set_default(link.mac, link.index)
+        self.tables[rail].resync(self._addresses_of(rail))
+
+    def _link_gone(self, index: int) -> None:
+        rail = self.rail_of(index)
+        if rail is not None:
+            if index in self.ports:
+                self.tables[rail].clear()
+            else:
+                self.tables[rail].remove_ndev(index)
+        self.ports.pop(index, None)
+        self.links.pop(index, None)
+        self.addresses.pop(index, None)
+
+    def netdev(self, rail: int) -> str:
+        """Present name of a rail's netdev, empty while there is none."""
+        return next((self.links[index].name for index, owner in self.ports.items() if owner == rail), "")
+
+    def rail_of_name(self, name: str) -> int | None:
+        """The rail whose own netdev has this name."""
+        return next((rail for index, rail in self.ports.items() if self.links[index].name == name), None)
+
+    def ndev_name(self, index: int) -> str:
+        link = self.links.get(index)
+        return link.name if link else ""
+
+    def _number(self, netdev: str, attribute: str) -> int:
+        """A number of the real sysfs; 0 when it cannot be read (carrier of a link that is down: EINVAL)."""
+        try:
+            with open(os.path.join(self.sysfs, "class/net", netdev, attribute), "rb") as file:
+                return int(file.read())
+        except (OSError, ValueError):
+            return 0
+
+    def port(self, rail: RailSpec) -> Port:
+        """State of a port; without carrier the rate says 40 (mlx5-roce 1.1)."""
+        netdev = self.netdev(rail.rail)
+        up = bool(netdev) and self._number(netdev, "carrier") == 1
+        mtu = self._number(netdev, "mtu") if netdev else 0
+        return Port(up, netdev, mtu, (rail.rate_gbps, rail.lanes, rail.lane_speed) if up else DOWN_RATE)
+
+    def query(self, rail: RailSpec) -> dict[str, Any]:
+        """The answer of a verbs query of one device."""
+        port = self.port(rail)
         return {
-            "hca_id": rdma, "fw_ver": rail.firmware, "node_guid": rail.guid, "sys_image_guid": rail.guid,
-            # The verbs API names the vendor by its IEEE number, not by its PCI id (sample ibv_devinfo-1).
-            "vendor_id": "0x02c9", "vendor_part_id": int(rail.device_id, 16), "hw_ver": "0x0",
-            "board_id": rail.board_id, "pci_vendor": VENDOR_ID,
-            "state": port.state, "phys_state": port.phys_state, "max_mtu": 4096, "active_mtu": port.active_mtu,
-            "link_layer": "Ethernet",
-            "gids": [[index, gid.value, gid.type] for index in range(len(port.gids)) if (gid := port.gids[index])],
+            "hca_id": rail.rdma,
+            "fw_ver": rail.fw_ver,
+            "node_guid": rail.node_guid,
+            "sys_image_guid": rail.node_guid,
+            "vendor_id": MELLANOX_OUI,
+            "vendor_part_id": int(rail.device, 16),
+            "hw_ver": int(rail.revision, 16),
+            "board_id": rail.board_id,
+            "phys_port_cnt": 1,
+            "ports": [{
+                "port": 1,
+                "state": int(port.state[0]),
+                "phys_state": int(port.phys_state[0]),
+                "max_mtu": MAX_MTU,
+                "active_mtu": active_mtu(port.netdev_mtu),
+                "sm_lid": 0,
+                "port_lid": 0,
+                "port_lmc": 0,
+                "link_layer": "Ethernet",
+                "active_width": WIDTH_CODES[port.rate[1]],
+                "active_speed": SPEED_CODES[port.rate[2]],
+                "gid_tbl_len": gids.LENGTH,
+                "gids": [[i, gids.groups(entry.gid), entry.type] for i, entry in self.tables[rail.rail].used()],
+            }],
         }

@@ -1,91 +1,150 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What hardware a host has: a class's shape from a data file, with the host's own MACs and GUIDs.
+"""What hardware a host has: a class's shape (shapes/*.yml) with addresses filled in for one host.
 
-The file reader needs PyYAML and runs in ``lab up``; the hardware model gets the result as JSON.
+The launcher and the controller read shapes (PyYAML); the daemon gets the finished NodeSpec as JSON.
 """
 from __future__ import annotations
 
-import dataclasses
+import json
 import re
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-SHAPES = Path(__file__).parent / "shapes"
-VENDOR_ID = "0x15b3"
-# An address block of the vendor (IEEE registry: Mellanox Technologies), so that EUI-64 addresses and
-# GIDs look like a ConnectX port's and stay the same over reboots (simulation.md 0.7).
-MAC_PREFIX = (0xB8, 0x3F, 0xD2)
-PCI_ADDRESS = re.compile(r"^[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$")
+SHAPES = Path(__file__).resolve().parent / "shapes"
+PCI = re.compile(r"([0-9a-f]{4}):([0-9a-f]{2}):([0-9a-f]{2})\.([0-7])")
+# 24 bits below the vendor's prefix: 20 for the host, 4 for the rail.
+RAIL_BITS = 4
+IFNAMSIZ_USABLE = 15
+
+
+class SpecError(ValueError):
+    """A shape or a specification that cannot be; the message names file and key."""
 
 
 @dataclass(frozen=True)
 class RailSpec:
-    """One mlx5 port used as a rail: one PCI function, one RDMA device, one netdev."""
+    """One mlx5 function with one port, as PCI, netdev and RDMA device."""
 
+    rail: int
     pci: str
+    root: str
+    bridge: str
+    bridge_vendor: str
+    bridge_device: str
     netdev: str
     rdma: str
-    numa_node: int
-    rate_gbps: float
-    mac: str
-    device_id: str
-    hca_type: str
+    vendor: str
+    device: str
+    subsystem_vendor: str
+    subsystem_device: str
+    pci_class: str
+    revision: str
+    fw_ver: str
     board_id: str
-    firmware: str
+    hca_type: str
+    node_desc: str
+    rate_gbps: int
+    lanes: int
+    lane_speed: str
     pcie_speed: str
-    pcie_width: int
+    pcie_width: str
+    numa_node: int
+    local_cpulist: str
+    irq: int
+    mac: str
+    node_guid: str
 
     @property
-    def pci_root(self) -> str:
-        """The root bus's folder below /sys/devices, for example ``pci0002:03``."""
-        return f"pci{self.pci[:7]}"
+    def pci_dir(self) -> str:
+        """The PCI function's directory below /sys."""
+        return f"devices/{self.root}/{self.bridge}/{self.pci}"
 
     @property
-    def pci_path(self) -> str:
-        return f"devices/{self.pci_root}/{self.pci}"
-
-    @property
-    def guid(self) -> str:
-        """Node GUID in sysfs' form: the MAC with 0x0300 in the middle (as the vendor's adapters have it)."""
-        digits = self.mac.replace(":", "")
-        text = f"{digits[:6]}0300{digits[6:]}"
-        return ":".join(text[at:at + 4] for at in range(0, 16, 4))
+    def uverbs(self) -> str:
+        return f"uverbs{self.rail}"
 
 
 @dataclass(frozen=True)
 class NodeSpec:
-    name: str
-    node_class: str
+    """All emulated hardware of one host."""
+
+    class_name: str
+    host_name: str
+    host_index: int
     rails: tuple[RailSpec, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), indent=1, sort_keys=True) + "\n"
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> NodeSpec:
-        return cls(data["name"], data["node_class"], tuple(RailSpec(**rail) for rail in data["rails"]))
+    def from_json(cls, text: str) -> NodeSpec:
+        data = json.loads(text)
+        try:
+            return cls(**{**data, "rails": tuple(RailSpec(**rail) for rail in data["rails"])})
+        except (KeyError, TypeError) as error:
+            raise SpecError(f"not a node specification: {error}") from error
 
 
-def shape_names() -> list[str]:
-    return sorted(path.stem for path in SHAPES.glob("*.yml"))
+def udev_name(pci: str, port: str = "p0") -> str:
+    """udev's path name of a multi-function NIC's port: decimal numbers, no domain when it is 0."""
+    match = PCI.fullmatch(pci)
+    if match is None:
+        raise SpecError(f"{pci!r} is not a PCI address like 0002:03:00.0")
+    domain, bus, slot, function = (int(part, 16) for part in match.groups())
+    return f"en{f'P{domain}' if domain else ''}p{bus}s{slot}f{function}n{port}"
 
 
-def node_spec(node_class: str, name: str, number: int) -> NodeSpec:
-    """The hardware of host ``name``, the ``number``-th of its fleet (1 to 255)."""
-    import yaml  # not at the top: the hardware model's process has no use for it
-
-    data = yaml.safe_load((SHAPES / f"{node_class}.yml").read_text(encoding="utf-8"))
-    rails = []
-    for index, rail in enumerate(data["rails"]):
-        if not PCI_ADDRESS.match(rail["pci"]):
-            raise ValueError(f"{node_class}: rails[{index}].pci: got {rail['pci']!r}, wanted DDDD:BB:DD.F")
-        mac = ":".join(f"{byte:02x}" for byte in (*MAC_PREFIX, 0, number, index))
-        rails.append(RailSpec(mac=mac, **rail, **data["adapter"]))
-    return NodeSpec(name, node_class, tuple(rails))
+def mac_address(prefix: str, host_index: int, rail: int) -> str:
+    """The same address at every boot, so that EUI-64 GIDs are stable (simulation.md 0.7)."""
+    if not 0 <= host_index < 1 << (24 - RAIL_BITS) or not 0 <= rail < 1 << RAIL_BITS:
+        raise SpecError(f"no address for host {host_index} rail {rail}: 20 bits of host and {RAIL_BITS} of rail fit")
+    low = f"{host_index << RAIL_BITS | rail:06x}"
+    return f"{prefix}:{low[:2]}:{low[2:4]}:{low[4:]}"
 
 
-def load_shape(node_class: str) -> NodeSpec:
-    """The shape alone, for questions that no host's number changes."""
-    return node_spec(node_class, node_class, 1)
+def node_guid(mac: str) -> str:
+    """mlx5 puts 03:00 into the middle of the MAC (prototype simsysfs.py: b83f:d203:00aa:0000)."""
+    text = mac.replace(":", "")
+    return f"{text[:4]}:{text[4:6]}03:00{text[6:8]}:{text[8:]}"
+
+
+def load_shape(name: str) -> dict[str, Any]:
+    """The data of one node class; a class without a shape is an error that lists those there are."""
+    import yaml  # here: the daemon imports this file and has no use for YAML
+
+    path = SHAPES / f"{name}.yml"
+    if not path.is_file():
+        known = ", ".join(sorted(p.stem for p in SHAPES.glob("*.yml")))
+        raise SpecError(f"no hardware shape for class {name!r}; there are: {known}")
+    shape: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return shape
+
+
+def _rail(shape: dict[str, Any], host_index: int, number: int) -> RailSpec:
+    own = shape["rails"][number]
+    mac = mac_address(shape["mac_prefix"], host_index, number)
+    data = {
+        **shape["nic"],
+        **own,
+        "rail": number,
+        "local_cpulist": shape["numa_cpulist"][own["numa_node"]],
+        "mac": mac,
+        "node_guid": node_guid(mac),
+    }
+    names = {field.name for field in fields(RailSpec)}
+    if set(data) != names:
+        wrong = ", ".join(sorted(set(data) ^ names))
+        raise SpecError(f"shape {shape['class']}, rail {number}: missing or unknown keys: {wrong}")
+    rail = RailSpec(**data)
+    if len(rail.netdev) > IFNAMSIZ_USABLE or rail.netdev != udev_name(rail.pci):
+        raise SpecError(f"shape {shape['class']}, rail {number}: netdev {rail.netdev} should be {udev_name(rail.pci)}")
+    return rail
+
+
+def node_spec(class_name: str, host_name: str, host_index: int) -> NodeSpec:
+    """Hardware of one host; ``host_index`` must be unique in the fleet, it makes the MACs differ."""
+    shape = load_shape(class_name)
+    rails = tuple(_rail(shape, host_index, number) for number in range(len(shape["rails"])))
+    return NodeSpec(class_name, host_name, host_index, rails)

@@ -1,146 +1,211 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The emulated part of sysfs as a tree of names: PCI functions, RDMA devices and their attributes.
-
-Which files there are and what they say: mlx5-roce.md 1.1, 1.4; Documentation/ABI/stable/sysfs-class-infiniband;
-Documentation/ABI/testing/sysfs-bus-pci.
-"""
+"""The emulated tree of one host: PCI functions with their netdev and RDMA device, class/net, /dev/infiniband."""
 from __future__ import annotations
 
 import errno
 import json
 import os
-import struct
-from collections.abc import Callable
-from dataclasses import dataclass
+import posixpath
+import stat
+from collections.abc import Callable, Iterable
 
-from lab.hardware.gids import Gid
-from lab.hardware.model import Node, Port
-from lab.hardware.spec import VENDOR_ID, RailSpec
+from lab.hardware import gids, pci
+from lab.hardware.model import Node as Model
+from lab.hardware.nodes import Attr, Dir, IndexDir, Link, Node, RealDir, RealFile, fail, translate_link
+from lab.hardware.spec import RailSpec
 
-SUBSYSTEM_ID = "0x0041"
-ETHERNET_CLASS = 0x020000
-HW_COUNTERS = (
-    "duplicate_request", "implied_nak_seq_err", "local_ack_timeout_err", "np_cnp_sent", "np_ecn_marked_roce_packets",
-    "out_of_buffer", "out_of_sequence", "packet_seq_err", "req_cqe_error", "req_cqe_flush_error",
-    "req_remote_access_errors", "req_remote_invalid_request", "resp_cqe_error", "resp_cqe_flush_error",
-    "resp_local_length_error", "resp_remote_access_errors", "rnr_nak_retry_err", "roce_adp_retrans",
-    "roce_adp_retrans_to", "roce_slow_restart", "roce_slow_restart_cnps", "roce_slow_restart_trans", "rp_cnp_handled",
-    "rp_cnp_ignored", "rx_atomic_requests", "rx_icrc_encapsulated", "rx_read_requests", "rx_write_requests",
+UVERBS_MAJOR, UVERBS_MINOR = 231, 192
+PORT_CAP_MASK = "0x04010000"  # sample ibv_devinfo-2
+COUNTERS = (
+    "VL15_dropped excessive_buffer_overrun_errors link_downed link_error_recovery local_link_integrity_errors "
+    "multicast_rcv_packets multicast_xmit_packets port_rcv_constraint_errors port_rcv_data port_rcv_errors "
+    "port_rcv_packets port_rcv_remote_physical_errors port_rcv_switch_relay_errors port_xmit_constraint_errors "
+    "port_xmit_data port_xmit_discards port_xmit_packets port_xmit_wait symbol_error unicast_rcv_packets "
+    "unicast_xmit_packets"
 )
-# port_{xmit,rcv}_data count 4-byte units (mlx5-roce.md 1.1).
-COUNTERS: dict[str, tuple[str, int]] = {
-    "port_xmit_data": ("tx_bytes", 4), "port_rcv_data": ("rx_bytes", 4), "port_xmit_packets": ("tx_packets", 1),
-    "port_rcv_packets": ("rx_packets", 1), "port_xmit_discards": ("tx_dropped", 1), "port_rcv_errors": ("rx_errors", 1),
-}
+# mlx5-roce 1.4
+HW_COUNTERS = (
+    "rx_write_requests rx_read_requests rx_atomic_requests rx_dct_connect out_of_buffer out_of_sequence "
+    "duplicate_request rnr_nak_retry_err packet_seq_err implied_nak_seq_err local_ack_timeout_err "
+    "resp_local_length_error resp_cqe_error req_cqe_error req_remote_invalid_request req_remote_access_errors "
+    "resp_remote_access_errors resp_cqe_flush_error req_cqe_flush_error req_transport_retries_exceeded "
+    "req_rnr_retries_exceeded rp_cnp_ignored rp_cnp_handled np_ecn_marked_roce_packets np_cnp_sent roce_adp_retrans "
+    "roce_adp_retrans_to roce_slow_restart roce_slow_restart_cnps roce_slow_restart_trans rx_icrc_encapsulated"
+)
+LIFESPAN_MAX_MS = 10000
+NODE_DESC_MAX = 64
 
 
-@dataclass(frozen=True)
-class File:
-    """``show`` gives the content at the time of reading; it raises OSError where the kernel does."""
+class Value:
+    """A writable attribute's state; lost when the daemon ends, as the device's is at reboot."""
 
-    show: Callable[[], bytes]
-    mode: int = 0o444
+    def __init__(self, text: str, check: Callable[[str], str]) -> None:
+        self.text = text
+        self.check = check
 
+    def attr(self) -> Attr:
+        return Attr(lambda: self.text, self.store)
 
-@dataclass(frozen=True)
-class Link:
-    target: str
-
-
-@dataclass(frozen=True)
-class Real:
-    """A folder of the real sysfs, seen through here; ``links`` are added or replaced in it."""
-
-    path: str
-    links: dict[str, str]
+    def store(self, text: str) -> None:
+        self.text = self.check(text)
 
 
-Entry = File | Link | Real
+def lifespan(text: str) -> str:
+    """0..10000 ms, anything else EINVAL (mlx5-roce 1.1)."""
+    if not text.isascii() or not text.isdigit() or int(text) > LIFESPAN_MAX_MS:
+        raise fail(errno.EINVAL)
+    return str(int(text))
 
 
-def text(value: object) -> File:
-    return File(lambda: f"{value}\n".encode())
+def gid_attribute(model: Model, rail: RailSpec, index: int, show: Callable[[gids.Entry], str]) -> Attr:
+    """types/N or ndevs/N: EINVAL on read while the slot is empty (mlx5-roce 1.1, simulation "ABI facts")."""
+    def text() -> str:
+        entry = model.tables[rail.rail].slots[index]
+        if entry is None:
+            raise fail(errno.EINVAL)
+        return show(entry)
+
+    return Attr(text)
 
 
-def computed(function: Callable[[], object]) -> File:
-    return File(lambda: f"{function()}\n".encode())
+def gid_text(model: Model, rail: RailSpec, index: int) -> str:
+    entry = model.tables[rail.rail].slots[index]
+    return gids.groups(entry.gid if entry else gids.EMPTY)
 
 
-def _filled(gid: Gid | None, what: Callable[[Gid], str]) -> str:
-    # Reading type or netdev of an empty slot fails; a reader must expect it (mlx5-roce.md 1.2).
-    if gid is None:
-        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
-    return what(gid)
+def port_dir(model: Model, rail: RailSpec) -> Dir:
+    """ports/1 (mlx5-roce 1.1)."""
+    hw_counters: dict[str, Node] = {name: Attr("0") for name in HW_COUNTERS.split()}
+    hw_counters["lifespan"] = Value("10", lifespan).attr()
+    return Dir({
+        "state": Attr(lambda: model.port(rail).state),
+        "phys_state": Attr(lambda: model.port(rail).phys_state),
+        "rate": Attr(lambda: model.port(rail).rate_text),
+        "link_layer": Attr("Ethernet"),
+        "lid": Attr("0x0"), "sm_lid": Attr("0x0"), "sm_sl": Attr("0"), "lid_mask_count": Attr("0"),
+        "cap_mask": Attr(PORT_CAP_MASK), "has_smi": Attr("0"),
+        "gids": IndexDir(gids.LENGTH, lambda n: Attr(lambda: gid_text(model, rail, n))),
+        "gid_attrs": Dir({
+            "types": IndexDir(gids.LENGTH, lambda n: gid_attribute(model, rail, n, lambda entry: entry.type)),
+            "ndevs": IndexDir(gids.LENGTH, lambda n: gid_attribute(
+                model, rail, n, lambda entry: model.ndev_name(entry.ndev))),
+        }),
+        "pkeys": IndexDir(1, lambda n: Attr("0xffff")),
+        "counters": Dir({name: Attr("0") for name in COUNTERS.split()}),
+        "hw_counters": Dir(hw_counters),
+    })
 
 
-def pci_config(rail: RailSpec) -> bytes:
-    """The first 256 bytes of configuration space; lspci wants at least the 64 of the header."""
-    header = struct.pack("<HHHHB3sBBBB", int(VENDOR_ID, 16), int(rail.device_id, 16), 0x0406, 0x0000, 0,
-                         ETHERNET_CLASS.to_bytes(3, "little"), 0x10, 0, 0, 0)
-    header = header.ljust(0x2C, b"\0") + struct.pack("<HH", int(VENDOR_ID, 16), int(SUBSYSTEM_ID, 16))
-    return header.ljust(256, b"\0")
+def rdma_dir(model: Model, rail: RailSpec) -> Dir:
+    """infiniband/mlx5_N."""
+    where = f"{rail.pci_dir}/infiniband/{rail.rdma}"
+    return Dir({
+        "fw_ver": Attr(rail.fw_ver), "board_id": Attr(rail.board_id), "hca_type": Attr(rail.hca_type),
+        "hw_rev": Attr(f"{int(rail.revision, 16):x}"), "node_type": Attr("1: CA"),
+        "node_guid": Attr(rail.node_guid), "sys_image_guid": Attr(rail.node_guid),
+        "node_desc": Value(rail.node_desc, lambda text: text[:NODE_DESC_MAX]).attr(),
+        "device": Link(f"../../../{rail.pci}"),
+        "subsystem": Link(posixpath.relpath("class/infiniband", where)),
+        "uevent": pci.uevent(f"NAME={rail.rdma}"),
+        "ports": Dir({"1": port_dir(model, rail)}),
+    })
 
 
-def _pci(rail: RailSpec) -> dict[str, Entry]:
-    top, vendor, device = rail.pci_path, VENDOR_ID, rail.device_id
-    uevent = (f"DRIVER=mlx5_core\nPCI_CLASS={ETHERNET_CLASS:X}\nPCI_ID={vendor[2:].upper()}:{device[2:].upper()}\n"
-              f"PCI_SUBSYS_ID={vendor[2:].upper()}:{SUBSYSTEM_ID[2:].upper()}\nPCI_SLOT_NAME={rail.pci}")
-    files: dict[str, Entry] = {
-        "vendor": text(vendor), "device": text(device), "subsystem_vendor": text(vendor),
-        "subsystem_device": text(SUBSYSTEM_ID), "class": text(f"0x{ETHERNET_CLASS:06x}"), "revision": text("0x00"),
-        "config": File(lambda: pci_config(rail), 0o644), "numa_node": text(rail.numa_node), "irq": text(0),
-        "resource": text("\n".join([" ".join(["0x0000000000000000"] * 3)] * 7)), "uevent": text(uevent),
-        "enable": text(1), "current_link_speed": text(rail.pcie_speed), "max_link_speed": text(rail.pcie_speed),
-        "current_link_width": text(rail.pcie_width), "max_link_width": text(rail.pcie_width),
-        "driver": Link("../../../bus/pci/drivers/mlx5_core"), "subsystem": Link("../../../bus/pci"),
-    }
-    return {f"{top}/{name}": entry for name, entry in files.items()}
+def verbs_dir(rail: RailSpec) -> Dir:
+    """infiniband_verbs/uverbsN."""
+    where = f"{rail.pci_dir}/infiniband_verbs/{rail.uverbs}"
+    minor = UVERBS_MINOR + rail.rail
+    return Dir({
+        "ibdev": Attr(rail.rdma), "abi_version": Attr("1"), "dev": Attr(f"{UVERBS_MAJOR}:{minor}"),
+        "device": Link(f"../../../{rail.pci}"),
+        "subsystem": Link(posixpath.relpath("class/infiniband_verbs", where)),
+        "uevent": pci.uevent(f"MAJOR={UVERBS_MAJOR}\nMINOR={minor}\nDEVNAME=infiniband/{rail.uverbs}"),
+    })
 
 
-def _port(node: Node, rdma: str, port: Port) -> dict[str, Entry]:
-    files: dict[str, Entry] = {
-        "state": computed(lambda: "{}: {}".format(*port.state)),
-        "phys_state": computed(lambda: "{}: {}".format(*port.phys_state)),
-        "rate": computed(lambda: port.rate), "link_layer": text("Ethernet"), "lid": text("0x0"), "sm_lid": text("0x0"),
-        "lid_mask_count": text(0), "sm_sl": text(0), "has_smi": text(0), "cap_mask": text("0x04010000"),
-        "hw_counters/lifespan": text(12),
-    }
-    for name in HW_COUNTERS:
-        files[f"hw_counters/{name}"] = text(0)
-    for name, (statistic, unit) in COUNTERS.items():
-        files[f"counters/{name}"] = computed(lambda s=statistic, u=unit: port.counter(s) // u)  # type: ignore[misc]
-    for index in range(len(port.gids)):
-        files[f"gids/{index}"] = computed(lambda i=index: node.gid_value(rdma, i))  # type: ignore[misc]
-        files[f"gid_attrs/types/{index}"] = computed(
-            lambda i=index: _filled(node.gid(rdma, i), lambda gid: gid.type))  # type: ignore[misc]
-        files[f"gid_attrs/ndevs/{index}"] = computed(
-            lambda i=index: _filled(node.gid(rdma, i), lambda _gid: port.rail.netdev))  # type: ignore[misc]
-    return {f"ports/1/{name}": entry for name, entry in files.items()}
+class Netdevs:
+    """Where real netdevs are and where the host is to see them (simulation.md 0b.3)."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.root = os.path.join(model.sysfs, "class/net")
+
+    def real(self, name: str) -> str:
+        """Real directory of a netdev, relative to /sys."""
+        return posixpath.normpath(posixpath.join("class/net", os.readlink(os.path.join(self.root, name))))
+
+    def moved(self) -> dict[str, str]:
+        """Real -> emulated directory of every rail's netdev."""
+        rails = ((rail, self.model.netdev(rail.rail)) for rail in self.model.spec.rails)
+        return {self.real(name): f"{rail.pci_dir}/net/{name}" for rail, name in rails if name}
+
+    def translate(self, path: str, target: str) -> str:
+        return translate_link(posixpath.relpath(path, self.model.sysfs), target, self.moved())
 
 
-def _rdma(node: Node, rail: RailSpec, port: Port) -> dict[str, Entry]:
-    top = f"{rail.pci_path}/infiniband/{rail.rdma}"
-    files: dict[str, Entry] = {
-        "fw_ver": text(rail.firmware), "board_id": text(rail.board_id), "hca_type": text(rail.hca_type),
-        "hw_rev": text(0), "node_type": text("1: CA"), "node_guid": text(rail.guid), "sys_image_guid": text(rail.guid),
-        "node_desc": text(rail.rdma), "device": Link(f"../../../{rail.pci}"),
-        "subsystem": Link("../../../../../class/infiniband"), "uevent": text(f"NAME={rail.rdma}"),
-        **_port(node, rail.rdma, port),
-    }
-    return {f"{top}/{name}": entry for name, entry in files.items()}
+class ClassNet(Dir):
+    """class/net: rails lead to their PCI function, all else is as the kernel has it."""
+
+    def __init__(self, netdevs: Netdevs) -> None:
+        super().__init__()
+        self.netdevs = netdevs
+
+    def names(self) -> Iterable[str]:
+        return os.listdir(self.netdevs.root)
+
+    def child(self, name: str) -> Node:
+        path = os.path.join(self.netdevs.root, name)
+        mode = os.lstat(path).st_mode
+        if not stat.S_ISLNK(mode):
+            return RealFile(path, mode)  # bonding_masters
+        rail = self.netdevs.model.rail_of_name(name)
+        if rail is None:
+            return Link(os.readlink(path))
+        return Link(f"../../{self.netdevs.model.spec.rails[rail].pci_dir}/net/{name}")
 
 
-def build(node: Node) -> dict[str, Entry]:
-    """Path below the emulated root -> what is there. Folders are implied."""
-    entries: dict[str, Entry] = {}
-    for number, (rdma, port) in enumerate(node.ports.items()):
-        rail = port.rail
-        entries |= _pci(rail)
-        entries |= _rdma(node, rail, port)
-        entries[f"{rail.pci_path}/net/{rail.netdev}"] = Real(
-            str(port.net), {"device": f"../../../{rail.pci}", "subsystem": "../../../../../class/net"})
-        # Not a character device as on a real host: reading it gives what a query through it would.
-        entries[f"dev/uverbs{number}"] = File(lambda r=rdma: json.dumps(node.verbs(r)).encode() + b"\n",  # type: ignore[misc]
-                                              0o666)
-    return entries
+class RailNet(Dir):
+    """BDF/net: the rail's own netdev under its present name, passed through from the real sysfs."""
+
+    def __init__(self, netdevs: Netdevs, rail: RailSpec) -> None:
+        super().__init__()
+        self.netdevs = netdevs
+        self.rail = rail
+        # As the kernel writes it: scripts take the basename for the PCI address.
+        self.extra = {"device": Link(f"../../../{rail.pci}")}
+
+    def names(self) -> Iterable[str]:
+        name = self.netdevs.model.netdev(self.rail.rail)
+        return [name] if name else []
+
+    def child(self, name: str) -> Node:
+        if not name or name != self.netdevs.model.netdev(self.rail.rail):
+            raise fail(errno.ENOENT)
+        path = os.path.join(self.netdevs.model.sysfs, self.netdevs.real(name))
+        return RealDir(path, self.netdevs.translate, self.extra)
+
+
+def rail_dir(model: Model, netdevs: Netdevs, rail: RailSpec, privileged: Callable[[], bool]) -> Dir:
+    return Dir({
+        **pci.function(rail, privileged),
+        "net": RailNet(netdevs, rail),
+        "infiniband": Dir({rail.rdma: rdma_dir(model, rail)}),
+        "infiniband_verbs": Dir({rail.uverbs: verbs_dir(rail)}),
+    })
+
+
+def build(model: Model, privileged: Callable[[], bool]) -> Dir:
+    """Root of the file system; layout.binds says where its parts go."""
+    netdevs = Netdevs(model)
+    devices: dict[str, Node] = {}
+    verbs: dict[str, Node] = {}
+    for rail in model.spec.rails:
+        root = devices.setdefault(rail.root, Dir())
+        assert isinstance(root, Dir)
+        port = pci.bridge(rail, privileged)
+        port.children[rail.pci] = rail_dir(model, netdevs, rail, privileged)
+        root.children[rail.bridge] = port
+        # 0666 as rdma-core's udev rule gives it; a read is the answer of a verbs query at this moment.
+        verbs[rail.uverbs] = Attr(lambda rail=rail: json.dumps(model.query(rail)), permissions=0o666)  # type: ignore[misc]
+    return Dir({"net": ClassNet(netdevs), "devices": Dir(devices), "dev": Dir(verbs)})

@@ -1,0 +1,90 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import posixpath
+
+import pytest
+
+from lab.hardware import layout, spec
+
+CLASSES = {"gb200": 4, "l40s": 2, "epyc9754": 1}
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_shape_becomes_a_node_and_survives_json(name: str) -> None:
+    node = spec.node_spec(name, "h1", 7)
+    assert len(node.rails) == CLASSES[name]
+    assert spec.NodeSpec.from_json(node.to_json()) == node
+    for number, rail in enumerate(node.rails):
+        assert (rail.rail, rail.rdma, rail.uverbs) == (number, f"mlx5_{number}", f"uverbs{number}")
+        assert len(rail.netdev) <= 15
+        assert rail.netdev == spec.udev_name(rail.pci)
+        assert (rail.vendor, rail.device, rail.hca_type) == ("0x15b3", "0x1021", "MT4129")
+        assert rail.mac.startswith("b8:3f:d2:")
+
+
+def test_rates_and_numa_nodes() -> None:
+    nodes = {name: spec.node_spec(name, "h", 0).rails for name in CLASSES}
+    assert {name: [rail.rate_gbps for rail in rails] for name, rails in nodes.items()} == {
+        "gb200": [400] * 4, "l40s": [200] * 2, "epyc9754": [100]}
+    assert [rail.numa_node for rail in nodes["gb200"]] == [0, 0, 1, 1]
+    assert [rail.pci for rail in nodes["l40s"]] == ["0000:41:00.0", "0000:c1:00.0"]
+
+
+def test_addresses_are_stable_and_differ() -> None:
+    assert spec.node_spec("gb200", "a", 3) == spec.node_spec("gb200", "a", 3)
+    macs = [rail.mac for index in range(40) for rail in spec.node_spec("gb200", "h", index).rails]
+    assert len(set(macs)) == len(macs)
+    assert spec.mac_address("b8:3f:d2", 0xABCDE, 15) == "b8:3f:d2:ab:cd:ef"
+    assert spec.node_guid("b8:3f:d2:ab:cd:ef") == "b83f:d203:00ab:cdef"
+    for index, rail in ((1 << 20, 0), (-1, 0), (0, 16)):
+        with pytest.raises(spec.SpecError):
+            spec.mac_address("b8:3f:d2", index, rail)
+
+
+@pytest.mark.parametrize(("pci", "name"), [
+    ("0000:03:00.0", "enp3s0f0np0"), ("0002:03:00.0", "enP2p3s0f0np0"), ("0010:03:00.0", "enP16p3s0f0np0"),
+    ("0000:c1:00.1", "enp193s0f1np0"),
+])
+def test_udev_name(pci: str, name: str) -> None:
+    assert spec.udev_name(pci) == name
+
+
+def test_errors_name_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(spec.SpecError, match="epyc9754, gb200, l40s"):
+        spec.load_shape("h100")
+    with pytest.raises(spec.SpecError, match="not a PCI address"):
+        spec.udev_name("03:00.0")
+    with pytest.raises(spec.SpecError, match="not a node specification"):
+        spec.NodeSpec.from_json('{"rails": [{}]}')
+    for change, text in (({"netdev": "eth0"}, "should be enp3s0f0np0"), ({"colour": "red"}, "colour")):
+        shape = spec.load_shape("gb200")
+        shape["rails"][0] |= change
+        with monkeypatch.context() as patch:
+            patch.setattr(spec, "load_shape", lambda name, shape=shape: shape)
+            with pytest.raises(spec.SpecError, match=text):
+                spec.node_spec("gb200", "h", 0)
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_links_lead_into_binds_and_directories_suffice(name: str) -> None:
+    node = spec.node_spec(name, "h", 0)
+    bound = [target for _source, target in layout.binds(node)]
+    made = layout.directories(node)
+    assert set(bound) <= set(made)
+    for position, path in enumerate(made):
+        assert posixpath.dirname(path) in ("", *made[:position])
+    for path, target in layout.links(node):
+        assert posixpath.dirname(path) in made
+        end = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
+        assert any(end.startswith(where + "/") for where in bound)
+    for path, _content in layout.files(node):
+        assert posixpath.dirname(path) in made
+
+
+def test_link_texts_are_the_kernels() -> None:
+    links = dict(layout.links(spec.node_spec("gb200", "h", 0)))
+    function = "devices/pci0002:00/0002:00:00.0/0002:03:00.0"
+    assert links["sys/class/infiniband/mlx5_1"] == f"../../{function}/infiniband/mlx5_1"
+    assert links["sys/bus/pci/devices/0002:03:00.0"] == f"../../../{function}"

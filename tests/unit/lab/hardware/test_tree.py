@@ -1,0 +1,116 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from lab.hardware import nodes, pci, tree
+from lab.hardware.model import Node
+from lab.hardware.spec import node_spec
+from tests.unit.lab.hardware.test_model import RAIL, Source
+
+SPEC = node_spec("l40s", "h", 1)
+FUNCTION = "devices/pci0000:40/0000:40:01.1/0000:41:00.0"
+
+
+@pytest.fixture(name="root")
+def fixture_root(tmp_path: Path) -> nodes.Dir:
+    real = tmp_path / "devices/virtual/net" / RAIL.name
+    (real / "statistics").mkdir(parents=True)
+    (real / "mtu").write_text("1500\n")
+    (real / "carrier").write_text("1\n")
+    (real / "subsystem").symlink_to("../../../../class/net")
+    (tmp_path / "class/net").mkdir(parents=True)
+    (tmp_path / "class/net" / RAIL.name).symlink_to(f"../../devices/virtual/net/{RAIL.name}")
+    (tmp_path / "class/net/bonding_masters").write_text("\n")
+    return tree.build(Node(SPEC, str(tmp_path), Source([RAIL])), lambda: True)
+
+
+def walk(node: nodes.Node, path: str) -> nodes.Node:
+    for name in path.split("/"):
+        assert isinstance(node, nodes.Dir)
+        node = node.child(name)
+    return node
+
+
+def text(root: nodes.Dir, path: str) -> str:
+    node = walk(root, path)
+    assert isinstance(node, nodes.File)
+    return node.read().decode()
+
+
+def test_class_net(root: nodes.Dir) -> None:
+    link = walk(root, f"net/{RAIL.name}")
+    assert isinstance(link, nodes.Link) and link.target == f"../../{FUNCTION}/net/{RAIL.name}"
+    assert isinstance(walk(root, "net/bonding_masters"), nodes.RealFile)
+    device = walk(root, f"{FUNCTION}/net/{RAIL.name}/device")
+    assert isinstance(device, nodes.Link) and device.target == "../../../0000:41:00.0"
+    subsystem = walk(root, f"{FUNCTION}/net/{RAIL.name}/subsystem")
+    assert isinstance(subsystem, nodes.Link) and subsystem.target == "../../../../../../class/net"
+
+
+def test_pci_attributes(root: nodes.Dir) -> None:
+    assert text(root, f"{FUNCTION}/class") == "0x020000\n"
+    assert text(root, f"{FUNCTION}/modalias") == "pci:v000015B3d00001021sv000015B3sd00000023bc02sc00i00\n"
+    assert "PCI_SLOT_NAME=0000:41:00.0\n" in text(root, f"{FUNCTION}/uevent")
+    driver = walk(root, f"{FUNCTION}/driver")
+    assert isinstance(driver, nodes.Link) and driver.target == "../../../../bus/pci/drivers/mlx5_core"
+    uevent = walk(root, f"{FUNCTION}/uevent")
+    assert isinstance(uevent, nodes.File)
+    uevent.write(b"add\n", 0)
+    with pytest.raises(OSError) as caught:
+        uevent.write(b"nonsense\n", 0)
+    assert caught.value.errno == errno.EINVAL
+
+
+def test_configuration_space() -> None:
+    data = pci.function_config(SPEC.rails[0])
+    assert len(data) == 4096 and data[0x0E] == 0x80 and data[0x34] == 0x60 and data[0x60] == 0x10
+    assert int.from_bytes(data[0x72:0x74], "little") == 16 << 4 | 5
+    bridge = pci.bridge_config(SPEC.rails[0])
+    assert (bridge[0x0E], list(bridge[0x18:0x1B])) == (1, [0x40, 0x41, 0x41])
+    config = pci.Config(data, lambda: False)
+    assert len(config.read()) == 64
+
+
+def test_rdma_device(root: nodes.Dir) -> None:
+    rdma = f"{FUNCTION}/infiniband/mlx5_0"
+    assert text(root, f"{rdma}/node_type") == "1: CA\n"
+    assert text(root, f"{rdma}/ports/1/rate") == "200 Gb/sec (4X HDR)\n"
+    assert text(root, f"{rdma}/ports/1/gids/9") == "0000:0000:0000:0000:0000:0000:0000:0000\n"
+    assert text(root, f"{rdma}/ports/1/gid_attrs/ndevs/0") == f"{RAIL.name}\n"
+    for path, code in (("gid_attrs/types/9", errno.EINVAL), ("gids/255", errno.ENOENT), ("gids/01", errno.ENOENT)):
+        with pytest.raises(OSError) as caught:
+            text(root, f"{rdma}/ports/1/{path}")
+        assert caught.value.errno == code
+
+
+def test_writes(root: nodes.Dir) -> None:
+    name = walk(root, f"{FUNCTION}/infiniband/mlx5_0/node_desc")
+    assert isinstance(name, nodes.File)
+    name.write(b"host mlx5_0\n", 0)
+    assert name.read() == b"host mlx5_0\n"
+    version = walk(root, f"{FUNCTION}/infiniband/mlx5_0/fw_ver")
+    assert isinstance(version, nodes.File)
+    with pytest.raises(OSError) as caught:
+        version.check_open(os.O_WRONLY)
+    assert caught.value.errno == errno.EACCES
+    for bad in ("", "-1", "10001", "1.5", "²"):
+        with pytest.raises(OSError):
+            tree.lifespan(bad)
+
+
+@pytest.mark.parametrize(("path", "target", "seen"), [
+    ("devices/virtual/net/r0/subsystem", "../../../../class/net", "../../../../../../class/net"),
+    ("devices/virtual/net/r0/upper_mv0", "../mv0", "../../../../../virtual/net/mv0"),
+    ("devices/virtual/net/r0/queues/x", "../../r1/queues", "../../../../../../pciB/b/net/r1/queues"),
+    ("devices/virtual/net/mv0/lower_r0", "../r0", "../../../pciA/b/f/net/r0"),
+    ("devices/virtual/net/r00/x", "../lo", "../lo"),
+])
+def test_translate_link(path: str, target: str, seen: str) -> None:
+    moved = {"devices/virtual/net/r0": "devices/pciA/b/f/net/r0", "devices/virtual/net/r1": "devices/pciB/b/net/r1"}
+    assert nodes.translate_link(path, target, moved) == seen
