@@ -52,8 +52,8 @@ class Plan:
 
 
 def read_only_bind(path: Path) -> None:
-    sc.mount(str(path), str(path), "", sc.MS_BIND)
-    sc.mount("", str(path), "", READ_ONLY)
+    sc.mount(str(path), str(path), None, sc.MS_BIND)
+    sc.mount(None, str(path), None, READ_ONLY)
 
 
 def bind(source: Path, target: Path, flags: int = 0) -> None:
@@ -63,9 +63,9 @@ def bind(source: Path, target: Path, flags: int = 0) -> None:
     elif not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
         target.touch()
-    sc.mount(str(source), str(target), "", sc.MS_BIND)
+    sc.mount(str(source), str(target), None, sc.MS_BIND)
     if flags:
-        sc.mount("", str(target), "", flags)
+        sc.mount(None, str(target), None, flags)
 
 
 def mount_root(plan: Plan) -> None:
@@ -105,12 +105,10 @@ def mount_sys(plan: Plan, hardware: socket.socket | None) -> None:
     (target / "kernel/config").mkdir()
     # Links of the host itself are its own to set; they live below devices/virtual/net.
     bind(real / "devices/virtual", target / "devices/virtual", READ_ONLY)
-    sc.mount(str(real / "devices/virtual/net"), str(target / "devices/virtual/net"), "", sc.MS_BIND)
+    sc.mount(str(real / "devices/virtual/net"), str(target / "devices/virtual/net"), None, sc.MS_BIND)
     (target / "fs/cgroup").mkdir(parents=True)
     (target / "fs/fuse/connections").mkdir(parents=True)
     sc.mount("cgroup2", str(target / "fs/cgroup"), "cgroup2", QUIET)
-    (target / "bus/pci/devices").mkdir(parents=True)
-    (target / "bus/pci/drivers").mkdir()
     if plan.spec is None or hardware is None:
         bind(real / "class/net", target / "class/net")
         return
@@ -125,11 +123,17 @@ def _bind_children(source: Path, target: Path, left_out: tuple[str, ...]) -> Non
 
 
 def _mount_hardware(plan: Plan, spec: NodeSpec, hardware: socket.socket) -> None:
-    source, target = plan.directory / "hardware", plan.root / "sys"
-    mount.mount_and_send(str(source), hardware)
+    source = plan.directory / "hardware"
+    for name in layout.directories(spec):
+        (plan.root / name).mkdir(exist_ok=True)
+    for name, content in layout.files(spec):
+        (plan.root / name).write_text(content, encoding="ascii")
+    for name, target in layout.links(spec):
+        (plan.root / name).symlink_to(target)
+    mount.hand_over(str(source), hardware)
     for inside, where in layout.binds(spec):
-        bind(source / inside, (plan.root / where.lstrip("/")) if where.startswith("/") else target / where)
-    layout.make_links(spec, target)
+        bind(source / inside, plan.root / where)
+    sc.umount2(str(source), sc.MNT_DETACH)
 
 
 def mount_dev(plan: Plan) -> None:
@@ -163,9 +167,13 @@ def mount_run(plan: Plan) -> None:
 
 def start_init(plan: Plan) -> None:
     """Turn the calling process into systemd. Returns only by an exception."""
-    sc.pivot_into(str(plan.root))
+    os.chdir(plan.root)
+    # Old and new root may be one folder: the old one is then stacked on top (pivot_root(2), NOTES).
+    sc.pivot_root(".", ".")
+    sc.umount2(".", sc.MNT_DETACH)
+    os.chdir("/")
     for number in DROPPED_CAPABILITIES.values():
-        sc.drop_bounding_capability(number)
+        sc.capbset_drop(number)
     environment = {
         "container": "lab", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "TERM": "vt220",
         "SYSTEMD_DEVICE_VERIFY_SYSFS": "0",  # simulation.md 0b.3

@@ -16,7 +16,7 @@ from pathlib import Path
 from lab import fabric, netns
 from lab import syscalls as sc
 from lab.fleet import Fleet
-from lab.hardware.spec import load_shape
+from lab.hardware.spec import node_spec
 from lab.instance import Instance, LabError
 from lab.state import StateError
 
@@ -117,7 +117,7 @@ def _overlay(instance: Instance) -> str:
 
         def probe() -> None:
             sc.unshare(sc.CLONE_NEWNS)
-            sc.mount("", "/", "", sc.MS_REC | sc.MS_PRIVATE)
+            sc.mount(None, "/", None, sc.MS_REC | sc.MS_PRIVATE)
             data = f"lowerdir={directory}/lower,upperdir={directory}/upper,workdir={directory}/work"
             sc.mount("overlay", f"{directory}/root", "overlay", 0, data)
 
@@ -143,7 +143,8 @@ def _room(state: Path, hosts: int) -> str:
 
 def fleet_gbps(fleet: Fleet) -> float:
     """All shaped rates of ``fleet`` together, in Gb/s on this machine."""
-    rates = [rail.rate_gbps for host in fleet.hosts if host.leaf for rail in load_shape(host.node_class).rails]
+    rates = [rail.rate_gbps for host in fleet.hosts if host.leaf
+             for rail in node_spec(host.node_class, host.name, host.number).rails]
     return sum(map(fabric.scaled_bit, rates)) / 1e9
 
 

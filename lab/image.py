@@ -20,8 +20,8 @@ SUITE = "trixie"
 MIRROR_VARIABLE = "AIDC_LAB_MIRROR"
 # Until a role installs them, the image also carries openmpi-bin (nccl-tests' launcher).
 PACKAGES = (
-    "dbus", "ethtool", "iproute2", "iputils-ping", "kmod", "openmpi-bin", "openssh-server", "pciutils", "procps",
-    "python3", "sudo", "systemd", "systemd-sysv", "udev",
+    "dbus", "ethtool", "iproute2", "iputils-ping", "kmod", "linux-sysctl-defaults", "openmpi-bin", "openssh-server",
+    "pciutils", "procps", "python3", "sudo", "systemd", "systemd-sysv", "udev",
 )
 # Units that make no sense without a console, a real kernel or a way out (simulation.md 2, pitfall 5).
 MASKED = (

@@ -102,7 +102,7 @@ class Up:
             record: dict[str, Any] = {
                 "ports": [dataclasses.asdict(port) for port in cables(host, spec)],
                 "lower": [str(layer), str(root)],
-                "spec": spec.to_dict() if spec else None,
+                "spec": spec.to_json() if spec else None,
             }
             (directory / "host.json").write_text(json.dumps(record), encoding="utf-8")
         return inventory.write_access(self.instance, self.fleet, keys, host_keys)

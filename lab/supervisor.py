@@ -24,6 +24,7 @@ from typing import Any
 
 from lab import boot, cgroup, fabric
 from lab import syscalls as sc
+from lab.hardware import mount
 from lab.hardware.spec import NodeSpec
 from lab.instance import NETNS_DIR, Instance
 
@@ -36,9 +37,8 @@ class Supervisor:
         self.dir, self.cgroup = instance.host_dir(host), instance.host_cgroup(host)
         record: dict[str, Any] = json.loads((self.dir / "host.json").read_text(encoding="utf-8"))
         self.ports = [fabric.Port(**port) for port in record["ports"]]
-        self.spec = NodeSpec.from_dict(record["spec"]) if record["spec"] else None
+        self.spec = NodeSpec.from_json(record["spec"]) if record["spec"] else None
         self.plan = boot.Plan(host, self.dir, tuple(map(Path, record["lower"])), self.spec)
-        self.hardware: subprocess.Popen[bytes] | None = None
 
     def run(self) -> None:
         """Boot until the host powers off."""
@@ -76,7 +76,7 @@ class Supervisor:
             yield None
             return
         spec = self.dir / "spec.json"
-        spec.write_text(json.dumps(self.spec.to_dict()), encoding="utf-8")
+        spec.write_text(self.spec.to_json(), encoding="utf-8")
         (self.dir / "realsys").mkdir(exist_ok=True)
         ours, theirs = socket.socketpair()
         namespace = NETNS_DIR / self.instance.netns(self.host)
@@ -86,8 +86,7 @@ class Supervisor:
             sc.setns(fd, sc.CLONE_NEWNET)
 
         daemon = subprocess.Popen(
-            [sys.executable, "-m", "lab.hardware.daemon", "--spec", str(spec), "--socket", str(theirs.fileno()),
-             "--sysfs", str(self.dir / "realsys")],
+            mount.daemon_argv(str(spec), theirs.fileno(), str(self.dir / "realsys")),
             pass_fds=(theirs.fileno(),), preexec_fn=enter, stdin=subprocess.DEVNULL,
         )
         theirs.close()
@@ -110,12 +109,12 @@ class Supervisor:
 
     def _enter_namespaces(self, inside: Path, channel: socket.socket | None) -> int:
         """First child: into the namespaces; its own child is PID 1 there."""
-        sc.set_parent_death_signal(signal.SIGKILL)
+        sc.set_pdeathsig(signal.SIGKILL)
         cgroup.enter(inside)
         namespace = os.open(NETNS_DIR / self.instance.netns(self.host), os.O_RDONLY | os.O_CLOEXEC)
         sc.setns(namespace, sc.CLONE_NEWNET)
         sc.unshare(NAMESPACES)
-        sc.mount("", "/", "", sc.MS_REC | sc.MS_PRIVATE)
+        sc.mount(None, "/", None, sc.MS_REC | sc.MS_PRIVATE)
         pid = os.fork()
         if pid == 0:
             self._guarded(lambda: self._first_process(channel))
@@ -127,7 +126,7 @@ class Supervisor:
         return 128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
 
     def _first_process(self, channel: socket.socket | None) -> int:
-        sc.set_parent_death_signal(signal.SIGKILL)
+        sc.set_pdeathsig(signal.SIGKILL)
         os.setsid()
         boot.boot(self.plan, channel)
         return 1

@@ -144,5 +144,7 @@ def serve(model: Model, fd: int) -> None:
     unmount at the end (simulation.md 0b.4).
     """
     os.set_inheritable(fd, False)
+    # Without any caching each attribute costs a question for each part of its path: 1,020 GIDs took 1.9 s
+    # instead of 0.2 s. Contents are never cached (direct_io).
     mfusepy.FUSE(HardwareFS(model), f"/dev/fd/{fd}", foreground=True, nothreads=True, direct_io=True,
-                 attr_timeout=0, entry_timeout=0, negative_timeout=0)
+                 attr_timeout=0.2, entry_timeout=0.2, negative_timeout=0)

@@ -110,14 +110,17 @@ def node_guid(mac: str) -> str:
     return f"{text[:4]}:{text[4:6]}03:00{text[6:8]}:{text[8:]}"
 
 
+def shape_names() -> list[str]:
+    return sorted(path.stem for path in SHAPES.glob("*.yml"))
+
+
 def load_shape(name: str) -> dict[str, Any]:
     """The data of one node class; a class without a shape is an error that lists those there are."""
     import yaml  # here: the daemon imports this file and has no use for YAML
 
     path = SHAPES / f"{name}.yml"
     if not path.is_file():
-        known = ", ".join(sorted(p.stem for p in SHAPES.glob("*.yml")))
-        raise SpecError(f"no hardware shape for class {name!r}; there are: {known}")
+        raise SpecError(f"no hardware shape for class {name!r}; there are: {', '.join(shape_names())}")
     shape: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
     return shape
 
