@@ -18,6 +18,8 @@ from tests.integration.conftest import ROOT, lab_command, run_lab
 
 NAME = "kill"
 FLEET = Path(__file__).parent / "fleets" / "small.yml"
+# What stands in the command lines of a lab's processes.
+WORDS = ("-m lab", "/sbin/init ", "mmdebstrap", f"aidc-{NAME}", f"instances/{NAME}")
 # Where `up` is killed: seconds after the line with this text (or after its start).
 MOMENTS = (
     ("", 0.2), ("", 0.7), ("machine checked", 0.0), ("machine checked", 0.02), ("files of", 0.0), ("files of", 0.02),
@@ -70,7 +72,7 @@ def _listing(inventory: Path) -> dict[str, set[str]]:
         "memory file system": files(Path("/dev/shm")),
         "temporary files": {name for name in os.listdir("/tmp") if "aidc" in name},
         "inventory": files(inventory),
-        "lab processes": {line for line in commands() if any(word in line for word in ("lab.", "/sbin/init ", "aidc"))},
+        "lab processes": {line for line in commands() if any(word in line for word in WORDS)},
     }
 
 
