@@ -1,0 +1,220 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""site.yml on the lab: converge, change nothing again, put back what was changed, survive a reboot."""
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.conftest import CLASS_HOSTS, Lab, Play
+
+HOSTS = [name for names in CLASS_HOSTS.values() for name in names]
+# Interface names as the shapes give them; told apart here from what the product finds out.
+RAILS = {
+    "gb200": ["enp3s0f0np0", "enP2p3s0f0np0", "enP16p3s0f0np0", "enP18p3s0f0np0"],
+    "l40s": ["enp65s0f0np0", "enp193s0f0np0"],
+    "epyc9754": ["enp129s0f0np0"],
+}
+MTU = 4200
+DROP_IN = "/etc/systemd/network/20-{}.network.d/50-aidc-mtu.conf"
+MODULE = "aidc.gpu_cluster.mlx5_port"
+
+
+def rails_of(host: str) -> list[str]:
+    return RAILS[next(name for name, hosts in CLASS_HOSTS.items() if host in hosts)]
+
+
+def mtu(lab: Lab, host: str, interface: str) -> int:
+    """By iproute2 over SSH: a tool that is not ours."""
+    link = json.loads(lab.host(host).check_output("ip -j link show %s", interface))
+    return int(link[0]["mtu"])
+
+
+def active_mtu(lab: Lab, host: str) -> list[int]:
+    output = lab.host(host).check_output("ibv_devinfo")
+    return [int(line.split()[1]) for line in output.splitlines() if line.strip().startswith("active_mtu:")]
+
+
+@pytest.fixture(scope="module")
+def first(lab: Lab) -> Play:
+    """Before anything is configured: the hosts are bare, so that a first run has something to do."""
+    assert {mtu(lab, host, rail) for host in HOSTS for rail in rails_of(host)} == {1500}
+    assert {value for host in HOSTS for value in active_mtu(lab, host)} == {1024}
+    return lab.play("site.yml")
+
+
+def test_first_run_configures_every_rail(lab: Lab, first: Play) -> None:
+    assert first.code == 0, first.text[-4000:]
+    # Host count first: a run over no hosts changes nothing and fails nothing.
+    assert sorted(set(first.stats) - {"localhost"}) == sorted(HOSTS)
+    assert len(HOSTS) == 7
+    assert sorted(first.changed()) == sorted(HOSTS)
+    for host in HOSTS:
+        assert {mtu(lab, host, rail) for rail in rails_of(host)} == {MTU}, host
+        assert active_mtu(lab, host) == [4096] * len(rails_of(host)), host
+        for rail in rails_of(host):
+            file = lab.host(host).file(DROP_IN.format(rail))
+            assert file.is_file and file.mode == 0o644 and file.user == "root"
+            assert f"MTUBytes={MTU}" in file.content_string
+
+
+def test_last_screen_names_every_rail(first: Play) -> None:
+    shown = [str(result.get("msg")) for result in first.results("ansible.builtin.debug").values()]
+    for host in HOSTS:
+        assert any(host in text for text in shown), f"{host} is not in the table"
+    assert any("4096" in text and str(MTU) in text and "10.21." in text for text in shown)
+
+
+def test_second_run_changes_nothing(lab: Lab, first: Play) -> None:
+    again = lab.play("site.yml")
+    assert again.code == 0, again.text[-4000:]
+    assert sorted(set(again.stats) - {"localhost"}) == sorted(HOSTS)
+    assert again.changed() == {}
+
+
+def test_check_mode_on_a_configured_host_predicts_nothing(lab: Lab, first: Play) -> None:
+    predicted = lab.play("site.yml", "--check", "--diff")
+    assert predicted.code == 0, predicted.text[-4000:]
+    assert predicted.changed() == {}
+
+
+def commands(play: Play, host: str) -> Any:
+    return play.results(MODULE)[host]["commands"]
+
+
+@pytest.mark.parametrize(("what", "undo"), [
+    ("runtime", "ip link set {} mtu 1500"),
+    ("persistent", "rm {file}"),
+    ("persistent value", "sed -i s/4200/9000/ {file}"),
+])
+def test_one_value_changed_behind_our_back_is_put_back_alone(lab: Lab, first: Play, what: str, undo: str) -> None:
+    host, rail = "gb3", RAILS["gb200"][2]
+    lab.inside(host, "sh", "-c", undo.format(rail, file=DROP_IN.format(rail)))
+    predicted = lab.play("site.yml", "--check", "--diff")
+    assert predicted.code == 0, predicted.text[-4000:]
+    done = lab.play("site.yml", "--diff")
+    assert done.code == 0, done.text[-4000:]
+    assert done.changed() == {host: 1}
+    assert predicted.changed() == done.changed()
+    # Check mode tells the whole truth: the same commands and the same difference.
+    assert commands(predicted, host) == commands(done, host)
+    assert predicted.results(MODULE)[host]["diff"] == done.results(MODULE)[host]["diff"]
+    touched = json.dumps(commands(done, host))
+    assert rail in touched
+    assert not any(other in touched for other in rails_of(host) if other != rail)
+    assert mtu(lab, host, rail) == MTU
+    assert f"MTUBytes={MTU}" in lab.host(host).file(DROP_IN.format(rail)).content_string
+    assert lab.play("site.yml").changed() == {}
+
+
+REBOOT = """
+- hosts: l40s1
+  gather_facts: false
+  tasks:
+    - ansible.builtin.reboot: {reboot_timeout: 60}
+      become: true
+"""
+
+
+def reboot(lab: Lab, host: str) -> None:
+    before = lab.host(host).check_output("cat /proc/sys/kernel/random/boot_id")
+    file = lab.inventory / "reboot.yml"
+    file.write_text(REBOOT.replace("l40s1", host), encoding="utf-8")
+    done = lab.play(str(file))
+    assert done.code == 0, done.text[-4000:]
+    assert done.changed() == {host: 1}
+    assert lab.host(host).check_output("cat /proc/sys/kernel/random/boot_id") != before
+
+
+def test_after_a_reboot_the_mtu_comes_from_the_file_and_only_from_it(lab: Lab, first: Play) -> None:
+    host, (kept, removed) = "l40s1", RAILS["l40s"]
+    lab.inside(host, "rm", DROP_IN.format(removed))
+    reboot(lab, host)
+    deadline = time.monotonic() + 10
+    while mtu(lab, host, kept) != MTU and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert (mtu(lab, host, kept), mtu(lab, host, removed)) == (MTU, 1500)
+    assert sorted(active_mtu(lab, host)) == [1024, 4096]
+    assert lab.play("site.yml").changed() == {host: 1}
+    assert mtu(lab, host, removed) == MTU
+
+
+FAULTS = {
+    "hung": "#!/bin/sh\nexec sleep 1000\n",
+    "hung and ignoring TERM": "#!/bin/sh\ntrap '' TERM\nwhile :; do sleep 1; done\n",
+    "garbage": "#!/bin/sh\nhead -c 4000 /dev/urandom\n",
+    "failing": "#!/bin/sh\necho 'Failed to get IB devices list: Function not implemented' >&2\nexit 255\n",
+}
+TOOL = "/usr/bin/ibv_devinfo"
+
+
+@pytest.fixture
+def broken_tool(lab: Lab, first: Play, request: pytest.FixtureRequest) -> Iterator[str]:
+    host, kind = "l40s2", request.param
+    lab.inside(host, "mv", TOOL, f"{TOOL}.away")
+    if kind in FAULTS:
+        lab.inside(host, "sh", "-c", f"cat > {TOOL} <<'EOF'\n{FAULTS[kind]}EOF\nchmod 755 {TOOL}")
+    yield kind
+    lab.inside(host, "mv", "-f", f"{TOOL}.away", TOOL)
+    lab.inside(host, "pkill", "-9", "-f", TOOL, check=False)
+
+
+@pytest.mark.parametrize("broken_tool", [*FAULTS, "missing"], indirect=True)
+def test_broken_ibv_devinfo_gives_a_clear_result_and_no_change(lab: Lab, broken_tool: str) -> None:
+    host = "l40s2"
+    rail = rails_of(host)[0]
+    lab.inside(host, "ip", "link", "set", rail, "mtu", "1500")
+    start = time.monotonic()
+    done = lab.play("site.yml", "--limit", f"{host},localhost")
+    seconds = time.monotonic() - start
+    assert done.code != 0
+    assert seconds < 60, f"{seconds:.0f} s"
+    assert "Traceback" not in done.text
+    message = done.results(MODULE)[host]["msg"]
+    assert "ibv_devinfo" in message
+    assert "nothing was changed" in message.lower()
+    assert mtu(lab, host, rail) == 1500
+    lab.inside(host, "ip", "link", "set", rail, "mtu", str(MTU))
+    assert lab.inside(host, "pgrep", "-f", TOOL, check=False).stdout == "", "the tool still runs"
+
+
+def test_killed_between_two_writes_the_next_run_converges(lab: Lab, first: Play) -> None:
+    """What a run leaves that was killed after the runtime write, or in the middle of the file write."""
+    host, rails = "gb2", RAILS["gb200"]
+    for rail in rails:
+        lab.inside(host, "rm", "-r", DROP_IN.format(rail).rsplit("/", 1)[0])
+        lab.inside(host, "ip", "link", "set", rail, "mtu", "1500")
+    lab.inside(host, "networkctl", "reload")
+    lab.inside(host, "ip", "link", "set", rails[0], "mtu", str(MTU))
+    folder = DROP_IN.format(rails[1]).rsplit("/", 1)[0]
+    lab.inside(host, "sh", "-c", f"mkdir {folder} && printf '[Link]\\nMTUBy' > {folder}/.50-aidc-mtu.conf.tmp")
+    assert lab.play("site.yml").changed() == {host: 1}
+    assert {mtu(lab, host, rail) for rail in rails} == {MTU}
+    assert lab.play("site.yml").changed() == {}
+
+
+def test_hardware_model_killed_gives_errors_and_no_hang(lab: Lab, first: Play) -> None:
+    host = "epyc1"
+    outside = lab.instance.host_cgroup(host) / "outside" / "cgroup.procs"
+    daemon = [pid for pid in outside.read_text(encoding="ascii").split()
+              if b"lab.hardware.daemon" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    assert len(daemon) == 1
+    os.kill(int(daemon[0]), signal.SIGKILL)
+    start = time.monotonic()
+    tool = lab.inside(host, "timeout", "5", "ibv_devinfo", check=False)
+    reading = lab.inside(host, "timeout", "5", "cat", "/sys/class/infiniband/mlx5_0/fw_ver", check=False)
+    assert tool.returncode not in (0, 124)
+    assert reading.returncode == 1 and "not connected" in reading.stderr
+    done = lab.play("site.yml", "--limit", f"{host},localhost")
+    assert done.code != 0 and "Traceback" not in done.text
+    assert time.monotonic() - start < 60
+    # A reboot brings a new model.
+    reboot(lab, host)
+    assert lab.play("site.yml").code == 0
