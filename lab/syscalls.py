@@ -108,3 +108,8 @@ def capbset_read(capability: int) -> bool:
 def set_pdeathsig(signal: int) -> None:
     """Have the kernel send this process ``signal`` when its parent thread ends (PR_SET_PDEATHSIG)."""
     _prctl("PR_SET_PDEATHSIG", PR_SET_PDEATHSIG, signal)
+
+
+def inotify_init() -> int:
+    """inotify_init1(2) with IN_CLOEXEC; the descriptor."""
+    return _check(libc().inotify_init1(os.O_CLOEXEC), "inotify_init1(IN_CLOEXEC)")

@@ -125,7 +125,7 @@ REBOOT = """
 
 def reboot(lab: Lab, host: str) -> None:
     before = lab.host(host).check_output("cat /proc/sys/kernel/random/boot_id")
-    file = lab.inventory / "reboot.yml"
+    file = lab.inventory.parent / f"{lab.inventory.name}-reboot.yml"
     file.write_text(REBOOT.replace("l40s1", host), encoding="utf-8")
     done = lab.play(str(file))
     assert done.code == 0, done.text[-4000:]
