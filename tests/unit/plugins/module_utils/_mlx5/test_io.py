@@ -67,7 +67,7 @@ def test_a_device_that_the_tool_does_not_list(node: FakeNode) -> None:
     assert found.rdma_problems == ()
 
 
-def test_a_real_tool_that_hangs_and_ignores_term(node: FakeNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_real_tool_that_hangs_and_ignores_term(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tool = tmp_path / "bin" / "ibv_devinfo"
     tool.parent.mkdir()
     tool.write_text("#!/bin/sh\ntrap '' TERM\nwhile :; do sleep 0.1; done\n", encoding="utf-8")
