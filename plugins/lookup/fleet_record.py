@@ -55,7 +55,7 @@ class LookupModule(LookupBase):
     def run(self, terms: list[str], variables: t.Any = None, **kwargs: t.Any) -> list[dict[str, t.Any]]:
         self.set_options(var_options=variables, direct=kwargs)
         # For an option that a variable may set the engine neither enforces `required` nor renders the value.
-        state_dir = self._templar.template(self.get_option("state_dir"))
+        state_dir = t.cast("t.Any", self._templar).template(self.get_option("state_dir"))
         if not state_dir:
             raise AnsibleLookupError("fleet_record: state_dir: got nothing, wanted a folder; set aidc_state_dir")
         try:

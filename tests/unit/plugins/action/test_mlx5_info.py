@@ -19,7 +19,7 @@ MODULE_RESULT = {"changed": False, "devices": [{"pci": "0000:03:00.0"}], "proble
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> t.Callable[..., t.Any]:
     def call(result: dict[str, t.Any] | None = None, **variables: t.Any) -> t.Any:
-        action = object.__new__(ActionModule)
+        action: t.Any = object.__new__(ActionModule)
         action._task = SimpleNamespace(args={"rails": []})
         action._templar = SimpleNamespace(template=lambda value: value)
         monkeypatch.setattr(ActionBase, "run", lambda *arguments: {})

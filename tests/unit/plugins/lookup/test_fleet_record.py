@@ -19,7 +19,8 @@ def lookup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> t.Callable[..., t
     plugin = LookupModule()
     monkeypatch.setattr(plugin, "set_options", lambda **options: None)
     monkeypatch.setattr(plugin, "get_option", lambda name: "{{ somewhere }}")
-    plugin._templar = SimpleNamespace(template=lambda value: {"{{ somewhere }}": str(tmp_path)}[value])
+    rendered = {"{{ somewhere }}": str(tmp_path)}
+    monkeypatch.setattr(plugin, "_templar", SimpleNamespace(template=rendered.__getitem__))
     return plugin.run
 
 
@@ -27,7 +28,7 @@ def test_no_state_directory(monkeypatch: pytest.MonkeyPatch) -> None:
     plugin = LookupModule()
     monkeypatch.setattr(plugin, "set_options", lambda **options: None)
     monkeypatch.setattr(plugin, "get_option", lambda name: None)
-    plugin._templar = SimpleNamespace(template=lambda value: value)
+    monkeypatch.setattr(plugin, "_templar", SimpleNamespace(template=lambda value: value))
     with pytest.raises(AnsibleLookupError, match="set aidc_state_dir"):
         plugin.run(["mlx5_info"])
 

@@ -17,7 +17,7 @@ PORT = {"state": "ACTIVE", "netdev": "rail0", "mtu_bytes": 4200, "saved_mtu_byte
         "gids": [{"index": 2, "family": "ipv4", "type": "IB/RoCE v1", "ndev": "rail0", "address": "198.51.100.1"},
                  {"index": 3, "family": "ipv4", "type": "RoCE v2", "ndev": "other", "address": "192.0.2.9"},
                  {"index": 5, "family": "ipv4", "type": "RoCE v2", "ndev": "rail0", "address": "198.51.100.1"}]}
-DATA = {"devices": [{"pci": A, "rail": 0, "rdma_device": "mlx5_0", "ports": [PORT]},
+DATA: dict[str, t.Any] = {"devices": [{"pci": A, "rail": 0, "rdma_device": "mlx5_0", "ports": [PORT]},
                     {"pci": B, "rail": 1, "rdma_device": "rocep3s0f0", "ports": [{**PORT, "gids": []}]},
                     {"pci": "0000:99:00.0", "rail": None, "rdma_device": None, "ports": []}],
         "problems": [{"object": "ibv_devinfo", "got": "x", "wanted": "y", "hint": "z"}, "odd", {}]}
@@ -84,7 +84,7 @@ def test_a_host_as_wanted() -> None:
 
 def test_findings_name_host_rail_got_and_wanted() -> None:
     data = copy.deepcopy(DATA)
-    data["devices"][1]["ports"][0].update(  # type: ignore[index]
+    data["devices"][1]["ports"][0].update(
         {"state": "DOWN", "mtu_bytes": 1500, "saved_mtu_bytes": None, "rdma_mtu_bytes": 1024})
     name = f"h1 rail 1 ({B})"
     assert rails.rail_findings(data, "h1", RAILS, 4200, 4096) == [
@@ -139,5 +139,5 @@ def test_table_of_something_else(records: t.Any, hosts: t.Any, message: str) -> 
 
 
 def test_rows_are_in_rail_order() -> None:
-    data = {"devices": [{**DATA["devices"][1], "rail": 0}, {**DATA["devices"][0], "rail": 1}]}  # type: ignore[dict-item]
+    data = {"devices": [{**DATA["devices"][1], "rail": 0}, {**DATA["devices"][0], "rail": 1}]}
     assert [line.split()[1] for line in rails.rail_table({"h": {"data": data}}, ["h"])[1:]] == ["0", "1"]
