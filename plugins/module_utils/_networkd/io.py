@@ -27,7 +27,8 @@ def _dropins(machine: Machine, network_file: str) -> list[str]:
     for directory in DIRECTORIES:
         folder = posixpath.join(directory, f"{posixpath.basename(network_file)}.d")
         real = machine.path(folder)
-        for entry in real.glob("*.conf") if real.is_dir() else ():
+        # Like systemd: hidden files are none.
+        for entry in real.glob("[!.]*.conf") if real.is_dir() else ():
             found.setdefault(entry.name, posixpath.join(folder, entry.name))
     return [found[name] for name in sorted(found)]
 
@@ -49,7 +50,7 @@ def _list(machine: Machine) -> tuple[dict[str, Link], Problem | None]:
             return parse.links(result.stdout), None
         got = result.why()
     except ValueError as error:
-        got = f"output that cannot be read: {error}"
+        got = result.unreadable(error)
     hint = "systemd 250 or newer is needed; look at systemctl status systemd-networkd"
     return {}, Problem(" ".join(LIST), got, "its JSON output", hint)
 
