@@ -89,7 +89,7 @@ static void use_sockets(struct world *w)
 void find_network(struct world *w)
 {
     struct rail oob;
-    const char *name = w->ib ? "IB" : "Socket", *names = getenv("NCCL_SOCKET_IFNAME");
+    const char *name, *names = getenv("NCCL_SOCKET_IFNAME");
 
     if (names)
         log_info(SUB_ENV, 0, "NCCL_SOCKET_IFNAME set by environment to %s", names);
@@ -153,7 +153,8 @@ static void check_mismatch(struct world *w, const struct card *cards)
         return;
     for (int i = 0; i < w->nodes && w->node == 0; i++)
         for (int g = 0; g < w->gpus && cards[i].rails < most; g++)
-            log_info(SUB_INIT, 0, "Rank %d has %d local Net devices (max %d).", i * w->gpus + g, cards[i].rails, most);
+            log_info(SUB_INIT, 0, "Rank %d has %d local Net devices (max %d).", i * w->gpus + g, cards[i].rails,
+                     most);
     if (!env_number("NCCL_IGNORE_NET_MISMATCH", 0)) {
         /* NCCL since 2.30 (src/init.cc) */
         log_warn(0, "init.cc:1339", "Detected mixed local Net device counts across ranks (min %d, max %d). Set "

@@ -74,7 +74,7 @@ void report_row(const struct world *w, struct sizes s)
  * take the same width. */
 static const char *narrow(char *text, double value, int width, bool bandwidth)
 {
-    int decimals = bandwidth && value < 0.99995 ? width - 2 : 2;
+    int decimals = bandwidth && value > 0 && value < 0.99995 ? width - 2 : 2;
 
     for (; decimals >= 0; decimals -= decimals > 2 ? decimals - 2 : 1)
         if (snprintf(text, 32, "%*.*f", width, decimals, value) <= width)

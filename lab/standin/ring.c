@@ -21,10 +21,18 @@ struct phase {
     bool own_first; /* the first chunk passed on comes from the input buffer */
 };
 
+/* Each chunk travels in this many slices: the first is passed on while the next is still arriving, so the link
+ * never waits for a step to end (NCCL pipelines its chunks in the same way). */
+#define SLICES 2
+
+/* A channel. Slice i of the whole run is part i % SLICES of the chunk of step i / SLICES. */
 struct job {
     struct world *world;
     const struct buffers *buffers;
     int channel;
+    struct phase phases[2];
+    int slices, sent, received;
+    size_t out_done, in_done; /* bytes of the slices under way */
     float *scratch;
 };
 
@@ -80,65 +88,134 @@ static void deliver(const struct job *j, const struct phase *p, int local, struc
         out[i] = in[i] + from[i];
 }
 
-static float *source(const struct job *j, const struct phase *p, int k, int local, struct span s)
+/* One hop of one slice: from local rank `from` (-1: from the node before) to the next. */
+struct hop {
+    const struct phase *phase;
+    struct span span;
+    float *source;
+};
+
+static struct hop hop(const struct job *j, int slice, int from)
 {
-    return (k == 0 && p->own_first ? j->buffers->in : j->buffers->out)[local] + s.start;
+    const struct phase *p = &j->phases[0];
+    int k = slice / SLICES;
+    struct hop h;
+
+    if (k >= p->steps) {
+        k -= p->steps;
+        p++;
+    }
+    h.phase = p;
+    h.span = part(chunk(j, first_rank(j->world) + from + p->shift - k), slice % SLICES, SLICES);
+    h.source = from < 0 ? j->scratch : (k == 0 && p->own_first ? j->buffers->in : j->buffers->out)[from] + h.span.start;
+    return h;
 }
 
-static void step(const struct job *j, const struct phase *p, int k)
+/* All local ranks take the slice that the rank before them has; the first takes what came over the wire. */
+static void complete_slice(struct job *j)
 {
-    struct world *w = j->world;
-    int last = w->gpus - 1, index = first_rank(w) + p->shift - k;
-    struct span out = chunk(j, index + last), in = chunk(j, index - 1);
-    float *from = source(j, p, k, last, out);
-
-    flip(j, last, from, out.length);
-    if (w->nodes > 1)
-        wire_exchange(w, j->channel, from, out.length * sizeof *from, j->scratch, in.length * sizeof *from);
-    else
-        memcpy(j->scratch, from, out.length * sizeof *from);
-    flip(j, last, from, out.length);
     /* Downwards: in sendrecv a rank's input may be the buffer that its own delivery overwrites. */
-    for (int local = last; local > 0; local--) {
-        struct span s = chunk(j, index + local - 1);
-        from = source(j, p, k, local - 1, s);
-        flip(j, local - 1, from, s.length);
-        deliver(j, p, local, s, from);
-        flip(j, local - 1, from, s.length);
+    for (int from = j->world->gpus - 2; from >= -1; from--) {
+        struct hop h = hop(j, j->received, from);
+        if (from >= 0)
+            flip(j, from, h.source, h.span.length);
+        deliver(j, h.phase, from + 1, h.span, h.source);
+        if (from >= 0)
+            flip(j, from, h.source, h.span.length);
     }
-    deliver(j, p, 0, in, j->scratch);
+    j->received++;
+    j->in_done = 0;
 }
 
-static int plan(const struct world *w, struct phase phases[2])
+static void send_some(struct job *j)
 {
-    int steps = w->ranks - 1;
+    int last = j->world->gpus - 1;
+    struct hop h = hop(j, j->sent, last);
+    size_t bytes = h.span.length * sizeof *h.source;
 
-    switch (w->program->kind) {
-    case ALL_REDUCE:
-        phases[0] = (struct phase){true, 0, steps, true};
-        phases[1] = (struct phase){false, 1, steps, false};
-        return 2;
-    case REDUCE_SCATTER: /* one chunk earlier, so that rank r ends with block r */
-        phases[0] = (struct phase){true, -1, steps, true};
-        return 1;
-    case ALL_GATHER:
-        phases[0] = (struct phase){false, 0, steps, false};
-        return 1;
-    default:
-        phases[0] = (struct phase){false, 0, 1, true};
-        return 1;
+    if (j->out_done == 0)
+        flip(j, last, h.source, h.span.length);
+    if (j->out_done < bytes)
+        j->out_done += wire_send(j->world, j->channel, (char *)h.source + j->out_done, bytes - j->out_done);
+    if (j->out_done < bytes)
+        return;
+    flip(j, last, h.source, h.span.length);
+    j->sent++;
+    j->out_done = 0;
+}
+
+static void receive_some(struct job *j, size_t bytes)
+{
+    if (j->in_done < bytes)
+        j->in_done += wire_receive(j->world, j->channel, (char *)j->scratch + j->in_done, bytes - j->in_done);
+    if (j->in_done == bytes)
+        complete_slice(j);
+}
+
+static void run_wire(struct job *j)
+{
+    struct watch watch = {.since = now(), .checked = now()};
+
+    while (j->sent < j->slices || j->received < j->slices) {
+        bool out = j->sent < j->slices && j->sent < j->received + SLICES;
+        bool in = j->received < j->slices;
+        size_t bytes = in ? hop(j, j->received, -1).span.length * sizeof(float) : 0;
+        if (in && bytes == 0) { /* fewer elements than ranks */
+            complete_slice(j);
+            continue;
+        }
+        int ready = wire_wait(j->world, j->channel, out, in, &watch);
+        if (ready & WIRE_OUT)
+            send_some(j);
+        if (ready & WIRE_IN)
+            receive_some(j, bytes);
     }
+}
+
+/* One node: from its last rank to its first in memory, too. */
+static void run_memory(struct job *j)
+{
+    int last = j->world->gpus - 1;
+
+    while (j->received < j->slices) {
+        struct hop h = hop(j, j->received, last);
+        flip(j, last, h.source, h.span.length);
+        memcpy(j->scratch, h.source, h.span.length * sizeof *h.source);
+        flip(j, last, h.source, h.span.length);
+        complete_slice(j);
+    }
+}
+
+static void plan(struct job *j)
+{
+    int steps = j->world->ranks - 1;
+
+    switch (j->world->program->kind) {
+    case ALL_REDUCE:
+        j->phases[0] = (struct phase){true, 0, steps, true};
+        j->phases[1] = (struct phase){false, 1, steps, false};
+        break;
+    case REDUCE_SCATTER: /* one chunk earlier, so that rank r ends with block r */
+        j->phases[0] = (struct phase){true, -1, steps, true};
+        break;
+    case ALL_GATHER:
+        j->phases[0] = (struct phase){false, 0, steps, false};
+        break;
+    default:
+        j->phases[0] = (struct phase){false, 0, 1, true};
+    }
+    j->slices = (j->phases[0].steps + j->phases[1].steps) * SLICES;
 }
 
 static void *run_channel(void *argument)
 {
     struct job *j = argument;
-    struct phase phases[2];
-    int count = plan(j->world, phases);
 
-    for (int i = 0; i < count; i++)
-        for (int k = 0; k < phases[i].steps; k++)
-            step(j, &phases[i], k);
+    plan(j);
+    if (j->world->nodes > 1)
+        run_wire(j);
+    else
+        run_memory(j);
     return NULL;
 }
 
@@ -162,7 +239,7 @@ void ring_run(struct world *w, const struct buffers *b)
     w->deadline = w->options.timeout > 0 ? now() + w->options.timeout : 0;
     keep_own(w, b);
     for (int c = 0; c < w->rails; c++) {
-        jobs[c] = (struct job){w, b, c, NULL};
+        jobs[c] = (struct job){.world = w, .buffers = b, .channel = c};
         jobs[c].scratch = malloc((b->count + 1) * sizeof(float));
         pthread_create(&threads[c], NULL, run_channel, &jobs[c]);
     }

@@ -97,7 +97,14 @@ void connect_ring(struct world *w);
 void wire_listen(struct world *w, struct rail *rail);
 void wire_connect(struct world *w, struct rail *rail, int channel);
 void wire_accept(struct world *w, struct rail *rail, int channel);
-void wire_exchange(struct world *w, int channel, const void *out, size_t out_bytes, void *in, size_t in_bytes);
+struct watch {
+    uint64_t acknowledged;
+    double since, checked;
+};
+enum { WIRE_OUT = 1, WIRE_IN = 2 };
+int wire_wait(struct world *w, int channel, bool out, bool in, struct watch *watch);
+size_t wire_send(struct world *w, int channel, const void *data, size_t bytes);
+size_t wire_receive(struct world *w, int channel, void *data, size_t bytes);
 
 /* ring.c */
 struct buffers {

@@ -19,8 +19,9 @@
 #include "standin.h"
 
 #define MAGIC 0x6e63636cu
-/* Small, so that the time of a transfer is the link's and not that of a copy into the kernel. */
-#define SEND_BUFFER (256 << 10)
+/* So small that what is under way always fits into the queue of a shaped port: no drops, no retransmission
+ * time-outs, as on a lossless RoCE fabric. (The kernel doubles it and counts its own overhead, too.) */
+#define SEND_BUFFER (64 << 10)
 
 struct hello {
     uint32_t magic, node, channel;
@@ -128,11 +129,14 @@ static int bound_socket(struct world *w, struct rail *rail)
     int fd = socket(rail->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     struct sockaddr_storage a = rail->address;
 
+    bool empty = w->ib && !strcmp(rail->link, "RoCE") && IN6_IS_ADDR_UNSPECIFIED(&rail->gid);
+
     ((struct sockaddr_in *)&a)->sin_port = 0;
-    if (fd >= 0 && !setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, rail->netdev, (socklen_t)strlen(rail->netdev) + 1) &&
+    if (fd >= 0 && !empty &&
+        !setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, rail->netdev, (socklen_t)strlen(rail->netdev) + 1) &&
         !bind(fd, (struct sockaddr *)&a, length_of(&a)))
         return fd;
-    /* An empty GID, or one whose address the netdev has not. */
+    /* "GID index wrong or empty" (nccl-gate.md 2.2), or one whose address the netdev has not. */
     if (w->ib)
         fail_modify_qp(w, rail, EINVAL);
     log_warn(0, "misc/socket.cc:107", "Call to bind failed: %s", strerror(errno));
@@ -200,11 +204,6 @@ void wire_accept(struct world *w, struct rail *rail, int channel)
 
 /* Whether bytes in flight have gone without any acknowledgement for as long as RDMA retries. A peer that is only
  * stopped still acknowledges (its window is closed, nothing is in flight): then it is a hang, and NCCL hangs. */
-struct watch {
-    uint64_t acknowledged;
-    double since, checked;
-};
-
 static bool lost(int fd, struct watch *watch)
 {
     struct tcp_info info;
@@ -237,29 +236,33 @@ static bool again(ssize_t moved)
     return moved < 0 && (errno == EAGAIN || errno == EINTR);
 }
 
-/* Send and receive at the same time; returns when both are done. */
-void wire_exchange(struct world *w, int channel, const void *out, size_t out_bytes, void *in, size_t in_bytes)
+/* Waits until one of the wanted directions can move; 0 now and then. */
+int wire_wait(struct world *w, int channel, bool out, bool in, struct watch *watch)
 {
     struct rail *rail = &w->rail[channel];
-    struct watch watch = {.since = now(), .checked = now()};
-    size_t sent = 0, received = 0;
+    struct pollfd p[2] = {{out ? rail->to : -1, POLLOUT, 0}, {in ? rail->from : -1, POLLIN, 0}};
 
-    while (sent < out_bytes || received < in_bytes) {
-        struct pollfd p[2] = {{sent < out_bytes ? rail->to : -1, POLLOUT, 0},
-                              {received < in_bytes ? rail->from : -1, POLLIN, 0}};
-        poll(p, 2, 250);
-        if (p[0].revents) {
-            ssize_t moved = send(rail->to, (const char *)out + sent, out_bytes - sent, MSG_DONTWAIT | MSG_NOSIGNAL);
-            if (moved < 0 && !again(moved))
-                fail_wire(w, rail, errno, true);
-            sent += moved > 0 ? (size_t)moved : 0;
-        }
-        if (p[1].revents) {
-            ssize_t moved = recv(rail->from, (char *)in + received, in_bytes - received, MSG_DONTWAIT);
-            if (moved == 0 || (moved < 0 && !again(moved)))
-                fail_wire(w, rail, moved ? errno : 0, false);
-            received += moved > 0 ? (size_t)moved : 0;
-        }
-        check_progress(w, rail, &watch);
-    }
+    poll(p, 2, 250);
+    check_progress(w, rail, watch);
+    return (p[0].revents ? WIRE_OUT : 0) | (p[1].revents ? WIRE_IN : 0);
+}
+
+size_t wire_send(struct world *w, int channel, const void *data, size_t bytes)
+{
+    struct rail *rail = &w->rail[channel];
+    ssize_t moved = send(rail->to, data, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+    if (moved < 0 && !again(moved))
+        fail_wire(w, rail, errno, true);
+    return moved > 0 ? (size_t)moved : 0;
+}
+
+size_t wire_receive(struct world *w, int channel, void *data, size_t bytes)
+{
+    struct rail *rail = &w->rail[channel];
+    ssize_t moved = recv(rail->from, data, bytes, MSG_DONTWAIT);
+
+    if (moved == 0 || (moved < 0 && !again(moved)))
+        fail_wire(w, rail, moved ? errno : 0, false);
+    return moved > 0 ? (size_t)moved : 0;
 }
