@@ -35,6 +35,8 @@ class Cell:
     busbw_gbps: float
     wrong: float | None
     extra: dict[str, float] = field(default_factory=dict)
+    # Mean time of each process over the iterations (JSON with -I): the tool's own straggler data.
+    process_us: list[float] = field(default_factory=list)
 
 
 @dataclass
