@@ -30,7 +30,7 @@ class Tier:
 TIERS = {
     "lint": Tier(300, (
         ("ruff", "check", "."),
-        ("mypy", "lab", "tools", "tests"),
+        ("mypy", "lab", "tools", "tests", "plugins"),
         ("yamllint", "-s", "."),
         ("ansible-lint", "-q"),
     )),

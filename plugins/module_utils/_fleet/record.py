@@ -1,0 +1,42 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE: for this collection only; it may change in any release.
+"""The fleet record: one JSON file per host and kind of facts, in the controller's state directory."""
+from __future__ import annotations
+
+import re
+import typing as t
+
+SCHEMA_VERSION = 1
+# Also a file name: no separator, no leading dot or dash, room for ".json" and a temporary's suffix in 255 bytes.
+_SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:@+-]{0,199}")
+
+
+class RecordError(Exception):
+    """A record or its name is not what it should be; the message says which and why."""
+
+
+def check_name(name: str, what: str) -> str:
+    """The name, if it can be a file name."""
+    if not _SAFE_NAME.fullmatch(name):
+        raise RecordError(f"{what} {name[:80]!r} cannot be a file name in the fleet record: got other characters "
+                          "than letters, digits and _.:@+-, or more than 200; rename it in the inventory")
+    return name
+
+
+def build(kind: str, host: str, time: str, run_id: str | None, data: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    return {"schema_version": SCHEMA_VERSION, "kind": kind, "host": host, "time": time, "run_id": run_id,
+            "data": dict(data)}
+
+
+def check(record: t.Any, kind: str, host: str) -> dict[str, t.Any]:
+    """The record, if it is one of this version, kind and host."""
+    if not isinstance(record, dict):
+        raise RecordError(f"got {type(record).__name__}, wanted an object")
+    wanted = {"schema_version": SCHEMA_VERSION, "kind": kind, "host": host}
+    for key, value in wanted.items():
+        if record.get(key) != value:
+            raise RecordError(f"{key}: got {record.get(key)!r}, wanted {value!r}")
+    if not isinstance(record.get("data"), dict):
+        raise RecordError(f"data: got {type(record.get('data')).__name__}, wanted an object")
+    return record

@@ -1,0 +1,91 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE: for this collection only; it may change in any release.
+"""One lock per host around everything that changes it, so that two operators do not mix their writes."""
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import pwd
+import typing as t
+from datetime import datetime, timezone
+
+from .errors import AidcError, Problem
+from .machine import Machine
+
+LOCK_FILE = "/run/lock/aidc.lock"
+WAIT_SECONDS = 5.0
+POLL_SECONDS = 0.25
+
+
+def _user() -> str:
+    """Who is behind this call: under sudo the one who called sudo."""
+    if "SUDO_USER" in os.environ:
+        return os.environ["SUDO_USER"]
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return str(os.getuid())
+
+
+def _holder(descriptor: int) -> str:
+    """The holder in words; the file may be blank between taking the lock and writing the name."""
+    try:
+        data = json.loads(os.pread(descriptor, 4096, 0))
+        return f"pid {data['pid']} of {data['user']} ({data['what']}) since {data['since']}"
+    except (ValueError, KeyError, TypeError):
+        return "a holder that left no name"
+
+
+def _open(machine: Machine) -> int:
+    path = machine.path(LOCK_FILE)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        # First without O_CREAT: in a sticky directory the kernel may refuse O_CREAT on another user's file.
+        try:
+            descriptor = os.open(path, flags)
+        except FileNotFoundError:
+            descriptor = os.open(path, flags | os.O_CREAT, 0o600)
+    except OSError as error:
+        hint = "run as root; remove the file if it is not a plain file of root"
+        raise AidcError([Problem(LOCK_FILE, error.strerror or str(error), "the host's lock file", hint)]) from error
+    owner = os.fstat(descriptor).st_uid
+    if owner != os.geteuid():
+        os.close(descriptor)
+        raise AidcError([Problem(LOCK_FILE, f"a file of uid {owner}", f"a file of uid {os.geteuid()}", "remove it")])
+    return descriptor
+
+
+def _take(descriptor: int, machine: Machine, wait_seconds: float) -> None:
+    deadline = machine.monotonic() + wait_seconds
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if machine.monotonic() >= deadline:
+                problem = Problem(LOCK_FILE, f"held by {_holder(descriptor)}", "a free lock",
+                                  "wait for that run to end, then start again")
+                raise AidcError([problem]) from None
+        machine.sleep(POLL_SECONDS)
+
+
+@contextlib.contextmanager
+def host_lock(machine: Machine, what: str, wait_seconds: float = WAIT_SECONDS) -> t.Iterator[None]:
+    """Hold the host's lock; the kernel frees it when this process ends, however it ends."""
+    descriptor = _open(machine)
+    try:
+        _take(descriptor, machine, wait_seconds)
+        since = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+        holder = {"pid": machine.pid, "user": _user(), "what": what, "since": since}
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, json.dumps(holder).encode(), 0)
+        try:
+            yield
+        finally:
+            os.ftruncate(descriptor, 0)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,251 @@
+#!/usr/bin/python
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: mlx5_port
+short_description: Sets the MTU of mlx5 RoCE ports, now and at boot, and checks the RDMA MTU that follows
+version_added: 0.1.0
+description:
+  - Sets the netdev MTU of all listed ports of a node in one call, at runtime with C(ip) and for the next boot with a
+    drop-in for systemd-networkd, C(/etc/systemd/network/NAME.network.d/50-aidc-mtu.conf), where NAME.network is the file
+    that governs the port.
+  - A RoCE port has no MTU of its own. The kernel takes the netdev MTU less 96 bytes and uses the largest of 256, 512,
+    1024, 2048 and 4096 that fits. The module checks that C(ibv_devinfo) shows that value.
+  - Everything is checked before the first write, and an error then says that nothing was changed. After the writes all
+    values are read back; a difference is a failure, as several tools report success without effect.
+  - A port is refused that carries the default route, the SSH connection or a network file system, or is a member of a
+    bridge, bond or Open vSwitch.
+  - Only drop-ins with the collection's header are rewritten. A run that was killed is completed by the next one.
+author:
+  - aidc.gpu_cluster contributors (@aidc)
+extends_documentation_fragment:
+  - aidc.gpu_cluster.attributes
+attributes:
+  check_mode:
+    support: full
+    details: Everything but the writes is done, so RV(changed), RV(diff) and RV(commands) equal those of the run.
+  diff_mode:
+    support: full
+  idempotent:
+    support: full
+options:
+  ports:
+    description: Ports to set; each PCI address once.
+    type: list
+    elements: dict
+    required: true
+    suboptions:
+      pci:
+        description: PCI address of the function, with its domain.
+        type: str
+        required: true
+      mtu_bytes:
+        description:
+          - Netdev MTU in bytes, from 352 (1280 if it is to be saved) to the device's maximum.
+          - An RDMA MTU of 4096 needs at least 4192; V(4200) and V(9000) are usual.
+        type: int
+        required: true
+  runtime:
+    description: Set the running value. A link stops for a moment when its MTU changes.
+    type: bool
+    default: true
+  persistent:
+    description:
+      - Save the value for the next boot. Only systemd-networkd is supported as the owner of a port so far.
+      - Without O(runtime) networkd is not told to reload, as that would set the running value too.
+    type: bool
+    default: true
+  verify_rdma_mtu:
+    description:
+      - Compare the RDMA MTU that C(ibv_devinfo) shows with the one that follows from the netdev MTU.
+      - If the tool is missing, hangs or prints something else, the call fails before any write.
+    type: bool
+    default: true
+  tool_timeout_seconds:
+    description: Longest time in seconds that one tool may take; less than 1 counts as 1.
+    type: int
+    default: 10
+seealso:
+  - module: aidc.gpu_cluster.mlx5_info
+  - name: systemd.network
+    description: How C(.network) files and their drop-ins are found and merged.
+    link: https://www.freedesktop.org/software/systemd/man/latest/systemd.network.html
+  - name: ib_addr.h of the Linux kernel
+    description: The function iboe_get_mtu derives the RDMA MTU.
+    link: https://github.com/torvalds/linux/blob/master/include/rdma/ib_addr.h
+notes:
+  - Needs root.
+  - A lock on the host, C(/run/lock/aidc.lock), keeps two runs apart; the error names the holder.
+"""
+
+EXAMPLES = r"""
+- name: RDMA MTU 4096 on two rails, now and at boot
+  aidc.gpu_cluster.mlx5_port:
+    ports:
+      - pci: 0000:03:00.0
+        mtu_bytes: 4200
+      - pci: 0002:03:00.0
+        mtu_bytes: 4200
+  become: true
+
+- name: The running value only, where another network manager owns the port
+  aidc.gpu_cluster.mlx5_port:
+    ports:
+      - pci: 0000:41:00.0
+        mtu_bytes: 9000
+    persistent: false
+  become: true
+"""
+
+RETURN = r"""
+before:
+  description: The ports as they were.
+  returned: success
+  type: list
+  elements: dict
+  contains: &state
+    pci:
+      description: PCI address.
+      type: str
+      sample: 0000:03:00.0
+    mtu_bytes:
+      description: Running MTU of the netdev in bytes.
+      type: int
+      sample: 4200
+    saved_mtu_bytes:
+      description: MTU that systemd-networkd sets at the next boot, null if none.
+      type: int
+      sample: 4200
+after:
+  description: The ports as they are now; in check mode, as they would be.
+  returned: success
+  type: list
+  elements: dict
+  contains: *state
+commands:
+  description:
+    - What was done, in check mode what would be done, in order; one list per step.
+    - A file operation is V(write) or V(remove) with the path.
+  returned: always
+  type: list
+  elements: list
+  sample:
+    - [ip, link, set, dev, ens1f0np0, mtu, "4200"]
+    - [write, /run/aidc/networkd-reload.pending]
+    - [write, /etc/systemd/network/20-ens1f0np0.network.d/50-aidc-mtu.conf]
+    - [networkctl, reload]
+    - [remove, /run/aidc/networkd-reload.pending]
+steps:
+  description: The same steps with what they disturb.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    command:
+      description: As in RV(commands).
+      type: list
+      elements: str
+      sample: [ip, link, set, dev, ens1f0np0, mtu, "4200"]
+    disruptive:
+      description: V(none), or V(link) if traffic of the link stops for a moment.
+      type: str
+      sample: link
+    why:
+      description: The reason for the step.
+      type: str
+      sample: MTU is 1500
+    pci:
+      description: PCI address of the port, null for a step that serves several.
+      type: str
+      sample: 0000:03:00.0
+ports:
+  description: Each port in detail; in check mode as it is before the steps.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    pci:
+      description: PCI address.
+      type: str
+      sample: 0000:03:00.0
+    rdma_device:
+      description: RDMA device.
+      type: str
+      sample: mlx5_0
+    netdev:
+      description: Netdev.
+      type: str
+      sample: ens1f0np0
+    wanted_mtu_bytes:
+      description: The value asked for.
+      type: int
+      sample: 4200
+    mtu_bytes:
+      description: Running MTU of the netdev in bytes.
+      type: int
+      sample: 4200
+    saved_mtu_bytes:
+      description: Saved MTU in bytes, null if none.
+      type: int
+      sample: 4200
+    saved_mtu_file:
+      description: File that decides the saved MTU.
+      type: str
+      sample: /etc/systemd/network/20-ens1f0np0.network.d/50-aidc-mtu.conf
+    network_file:
+      description: File of systemd-networkd that governs the netdev.
+      type: str
+      sample: /etc/systemd/network/20-ens1f0np0.network
+    expected_rdma_mtu_bytes:
+      description: RDMA MTU that follows from the wanted netdev MTU.
+      type: int
+      sample: 4096
+    rdma_mtu_bytes:
+      description: RDMA MTU that C(ibv_devinfo) shows, null if it was not seen.
+      type: int
+      sample: 4096
+problems:
+  description: What stood in the way.
+  returned: failure
+  type: list
+  elements: dict
+  contains:
+    object:
+      description: What it is about.
+      type: str
+      sample: 0000:03:00.0 (ens1f0np0)
+    got:
+      description: What was found.
+      type: str
+      sample: MTU 9999
+    wanted:
+      description: What was wanted.
+      type: str
+      sample: at most 9978, the device's maximum
+    hint:
+      description: What to do.
+      type: str
+      sample: choose a smaller MTU
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.aidc.gpu_cluster.plugins.module_utils._host.errors import AidcError
+from ansible_collections.aidc.gpu_cluster.plugins.module_utils._host.machine import Machine
+from ansible_collections.aidc.gpu_cluster.plugins.module_utils._mlx5 import argspec
+from ansible_collections.aidc.gpu_cluster.plugins.module_utils._mlx5.configure import configure
+
+
+def main() -> None:
+    module = AnsibleModule(argument_spec=argspec.port(), supports_check_mode=True)
+    machine = Machine(tool_timeout_seconds=argspec.timeout(module.params))
+    try:
+        result = configure(machine, argspec.request(module.params), module.check_mode)
+    except AidcError as error:
+        module.fail_json(**error.as_result())
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE: for this collection only; it may change in any release.
+"""An action plugin that runs the module of its own name and keeps the result in the fleet record."""
+from __future__ import annotations
+
+import typing as t
+from pathlib import Path
+
+from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
+from ansible_collections.aidc.gpu_cluster.plugins.module_utils._fleet import store
+from ansible_collections.aidc.gpu_cluster.plugins.module_utils._fleet.record import RecordError, check_name
+
+# Keys that the engine adds to a result; they are no facts about the host.
+_ENGINE_KEYS = {"changed", "invocation", "failed", "warnings", "deprecations"}
+
+
+class RecordingAction(ActionBase):
+    """``kind`` names the module and the record's folder."""
+
+    _supports_check_mode = True
+    kind: t.ClassVar[str]
+
+    def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+        variables = task_vars or {}
+        result: dict[str, t.Any] = super().run(tmp, variables)
+        host = str(variables["inventory_hostname"])
+        state_dir = self._variable(variables, "aidc_state_dir")
+        try:
+            if state_dir:
+                check_name(host, "host name")
+            result.update(self._execute_module(
+                module_name=f"aidc.gpu_cluster.{self.kind}", module_args=self._task.args, task_vars=variables,
+            ))
+            if state_dir and not result.get("failed"):
+                data = {key: value for key, value in result.items()
+                        if key not in _ENGINE_KEYS and not key.startswith("_")}
+                run_id = self._variable(variables, "aidc_run_id")
+                result["record_file"] = str(store.store(Path(state_dir), self.kind, host, data, run_id))
+        except RecordError as error:
+            raise AnsibleActionFail(str(error)) from error
+        return result
+
+    def _variable(self, variables: t.Mapping[str, t.Any], name: str) -> str | None:
+        value = self._templar.template(variables.get(name))
+        return str(value) if value else None
