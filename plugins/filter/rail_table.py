@@ -10,11 +10,12 @@ author: aidc.gpu_cluster contributors (@aidc)
 description:
   - Makes a table with one line per host and rail - netdev MTU, RDMA MTU, and the RoCE v2 GID of the port's IPv4 address
     with its index. The index is a fact of the moment when it was read, never a setting.
-  - The hosts and their order come from the caller, usually from inventory groups. A host without a record has a line too.
+  - The hosts and their order come from the caller, usually from inventory groups. A host without a record has a line.
 positional: hosts
 options:
   _input:
-    description: Records of M(aidc.gpu_cluster.mlx5_info) by host, as the lookup P(aidc.gpu_cluster.fleet_record#lookup) returns them.
+    description:
+      - Records of M(aidc.gpu_cluster.mlx5_info) by host, as the lookup P(aidc.gpu_cluster.fleet_record#lookup) returns.
     type: dict
     required: true
   hosts:

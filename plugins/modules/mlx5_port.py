@@ -9,8 +9,8 @@ short_description: Sets the MTU of mlx5 RoCE ports, now and at boot, and checks 
 version_added: 0.1.0
 description:
   - Sets the netdev MTU of all listed ports of a node in one call, at runtime with C(ip) and for the next boot with a
-    drop-in for systemd-networkd, C(/etc/systemd/network/NAME.network.d/50-aidc-mtu.conf), where NAME.network is the file
-    that governs the port.
+    drop-in for systemd-networkd, C(/etc/systemd/network/NAME.network.d/50-aidc-mtu.conf), where NAME.network is the
+    file that governs the port.
   - A RoCE port has no MTU of its own. The kernel takes the netdev MTU less 96 bytes and uses the largest of 256, 512,
     1024, 2048 and 4096 that fits. The module checks that C(ibv_devinfo) shows that value.
   - Everything is checked before the first write, and an error then says that nothing was changed. After the writes all

@@ -26,10 +26,11 @@ def _is_integer(value: t.Any) -> bool:
 def _check_mtu(path: str, value: t.Any, expected_rdma: int) -> list[str]:
     if not _is_integer(value) or not MIN_MTU_BYTES <= value <= MAX_MTU_BYTES:
         return [f"{path}: got {value!r}, wanted {MIN_MTU_BYTES} to {MAX_MTU_BYTES} bytes"]
-    if rdma_mtu_bytes(value) < expected_rdma:
-        return [f"{path}: got {value}, wanted at least {netdev_mtu_needed_bytes(expected_rdma)}: "
-                f"a netdev MTU of {value} gives RDMA MTU {rdma_mtu_bytes(value)}, and {expected_rdma} is expected"]
-    return []
+    gives = rdma_mtu_bytes(value)
+    if gives == expected_rdma:
+        return []
+    return [f"{path}: got {value}, which gives RDMA MTU {gives}; wanted the netdev MTU for RDMA MTU {expected_rdma}, "
+            f"which is {netdev_mtu_needed_bytes(expected_rdma)} or somewhat more"]
 
 
 def _check_rail(path: str, rail: t.Any, expected_rdma: int) -> list[str]:

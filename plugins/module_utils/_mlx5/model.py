@@ -121,7 +121,8 @@ class Node:
         """What mlx5_info returns; ``rails`` are PCI addresses in rail order."""
         number = {pci: rail for rail, pci in enumerate(rails)}
         devices = [{**asdict(device), "rail": number.get(device.pci)} for device in self.devices]
-        missing = [Problem(pci, "no mlx5 device", f"rail {rail}") for pci, rail in number.items() if not self.device(pci)]
+        missing = [Problem(pci, "no mlx5 device", f"rail {rail}")
+                   for pci, rail in number.items() if self.device(pci) is None]
         problems = [problem.as_dict() for problem in (*self.problems, *missing)]
         return {"devices": devices, "problems": problems}
 
