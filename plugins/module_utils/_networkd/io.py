@@ -27,7 +27,8 @@ def _dropins(machine: Machine, network_file: str) -> list[str]:
     for directory in DIRECTORIES:
         folder = posixpath.join(directory, f"{posixpath.basename(network_file)}.d")
         real = machine.path(folder)
-        for entry in real.glob("*.conf") if real.is_dir() else ():
+        # Like systemd: hidden files are none.
+        for entry in real.glob("[!.]*.conf") if real.is_dir() else ():
             found.setdefault(entry.name, posixpath.join(folder, entry.name))
     return [found[name] for name in sorted(found)]
 

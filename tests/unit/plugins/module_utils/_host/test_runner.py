@@ -7,7 +7,6 @@ import time
 from pathlib import Path
 
 import pytest
-
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._host import runner
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._host.runner import Result, run
 
