@@ -54,6 +54,13 @@ options:
     description: For O(state=authorized), the addresses that O(state=made) returned; the key works only from these.
     type: list
     elements: str
+  host_keys:
+    description:
+      - For O(state=authorized), the host's public host keys, if they come from the inventory. By default those in
+        C(/etc/ssh).
+    type: list
+    elements: str
+    default: []
   lifetime_seconds:
     description: For O(state=authorized), how long the line is valid. More than the run can take.
     type: int
@@ -134,6 +141,11 @@ commands:
   type: list
   elements: list
   sample: [[ssh-keygen, -q, -t, ed25519, -N, "", -C, aidc-run=r1a, -f, /home/ops/.aidc/runs/r1a/id]]
+run_id:
+  description: The option of that name.
+  returned: always
+  type: str
+  sample: l40s-20260101T000000Z-1a2b
 hostname:
   description: The host's own name.
   returned: success, not in check mode
@@ -204,6 +216,7 @@ ARGUMENT_SPEC: dict[str, dict[str, t.Any]] = {
     "address": {"type": "str"},
     "public_key": {"type": "str", "no_log": False},
     "from_addresses": {"type": "list", "elements": "str"},
+    "host_keys": {"type": "list", "elements": "str", "default": [], "no_log": False},
     "lifetime_seconds": {"type": "int", "default": 600},
     "claim_seconds": {"type": "int", "default": 60},
     "wait_seconds": {"type": "int", "default": 0},
@@ -219,7 +232,8 @@ REQUIRED_IF = [
 def wish_of(params: t.Mapping[str, t.Any]) -> Wish:
     names = {field.name for field in dataclasses.fields(Wish)}
     given = {name: value for name, value in params.items() if name in names and value is not None}
-    return Wish(**{**given, "from_addresses": tuple(params["from_addresses"] or ())})
+    lists = {name: tuple(params[name] or ()) for name in ("from_addresses", "host_keys")}
+    return Wish(**{**given, **lists})
 
 
 def run(module: AnsibleModule) -> dict[str, t.Any]:
@@ -229,7 +243,8 @@ def run(module: AnsibleModule) -> dict[str, t.Any]:
     for process in work.left:
         module.warn(f"process {process.pid} of run {process.run_id} cannot be ended: {process.command}")
     return {
-        "changed": False, "before": before, "after": before if module.check_mode else situation(store),
+        "changed": False, "run_id": module.params["run_id"], "before": before,
+        "after": before if module.check_mode else situation(store),
         "commands": work.commands, "swept_runs": sorted(work.swept_runs - {module.params["run_id"]}),
         "killed": [process.as_dict() for process in work.killed],
         "left": [process.as_dict() for process in work.left], **work.values,
@@ -241,7 +256,7 @@ def main() -> None:
     try:
         module.exit_json(**run(module))
     except AidcError as error:
-        module.fail_json(**{**error.as_result(), "changed": False})
+        module.fail_json(**{**error.as_result(), "changed": False, "run_id": module.params["run_id"]})
 
 
 if __name__ == "__main__":

@@ -32,6 +32,7 @@ class Wish:
     address: str = ""
     public_key: str = ""
     from_addresses: tuple[str, ...] = ()
+    host_keys: tuple[str, ...] = ()
     lifetime_seconds: int = 600
     claim_seconds: int = 60
     wait_seconds: int = 0
@@ -95,13 +96,17 @@ def swept(store: io.Store, wish: Wish, work: Work) -> None:
 def made(store: io.Store, wish: Wish, work: Work) -> None:
     """On the head: a key pair of the run's own. The private key stays where it was made."""
     here = io.here()
-    _new_record(store, wish, here, here.now + wish.claim_seconds)
-    public_key, argv = io.make_key(store.machine(), store.run_dir(wish.run_id), f"aidc-run={wish.run_id}")
-    work.commands.append(argv)
     addresses = io.addresses_of(wish.address)
     if not addresses:
         raise AidcError([Problem("address", repr(wish.address), "an address that this host can resolve",
-                                 "it is what the other hosts see this host come from")], work.commands)
+                                 "it is what the other hosts see this host come from")])
+    _new_record(store, wish, here, here.now + wish.claim_seconds)
+    try:
+        public_key, argv = io.make_key(store.machine(), store.run_dir(wish.run_id), f"aidc-run={wish.run_id}")
+    except AidcError:
+        store.remove(wish.run_id)
+        raise
+    work.commands.append(argv)
     work.values.update(public_key=public_key, addresses=addresses, run_dir=str(store.run_dir(wish.run_id)))
 
 
@@ -109,10 +114,10 @@ def allowed(store: io.Store, wish: Wish, work: Work) -> None:
     """On each host: the key may log in, from the head, until its time is over."""
     here = io.here()
     _check_line(wish)
-    keys = io.host_keys()
+    keys = list(wish.host_keys) or io.host_keys()
     if not keys:
         raise AidcError([Problem("/etc/ssh/ssh_host_*_key.pub", "no public host key", "at least one",
-                                 "give the host's keys in the inventory (nccl_gate_host_keys)")])
+                                 "give them with the option host_keys")])
     until = here.now + wish.lifetime_seconds
     if store.record(wish.run_id) is None:
         _new_record(store, wish, here, until)
