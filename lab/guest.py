@@ -72,8 +72,11 @@ def _keygen(private: Path, comment: str) -> None:
         raise LabError(f"ssh-keygen: {(done.stderr or done.stdout).strip()}")
 
 
-def build_layer(target: Path) -> None:
-    """Copy the tracked guest files to ``target`` with root's ownership, whoever owns the checkout."""
+def build_layer(target: Path, programs: Path) -> None:
+    """Copy the tracked guest files to ``target`` with root's ownership, whoever owns the checkout.
+
+    ``programs`` is the folder of the compiled stand-ins; names that are links stay links.
+    """
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     os.chmod(target, 0o755)
@@ -86,6 +89,8 @@ def build_layer(target: Path) -> None:
                 where, file = str(relative / name), Path(base) / name
                 mode = MODES.get(where, 0o755 if os.access(file, os.X_OK) and file.stat().st_mode & 0o100 else 0o644)
                 put(target / where, file.read_bytes(), mode)
+    _directory(target / "usr/local/bin")
+    shutil.copytree(programs, target / "usr/local/bin", symlinks=True, dirs_exist_ok=True)
 
 
 def _directory(path: Path) -> None:

@@ -20,6 +20,7 @@ from lab.fleet import Fleet, Host
 from lab.hardware.spec import NodeSpec, node_spec
 from lab.instance import Instance, LabError
 from lab.inventory import ROOT
+from lab.standin import build as standin
 
 # A locally administered prefix for the management ports, which are not the emulated hardware's.
 MANAGEMENT_MAC = "02:ad:c0:00:00:{number:02x}"
@@ -61,9 +62,11 @@ class Up:
 
     def run(self) -> None:
         (self.instance.cgroup / "image").mkdir()
-        root = image.ensure(self.instance.state / "cache", self.instance.cgroup / "image", say)
+        cache, builders = self.instance.state / "cache", self.instance.cgroup / "image"
+        root = image.ensure(cache, builders, say)
+        programs = standin.ensure(cache, root, builders, say)
         with timed(f"files of {len(self.fleet.hosts)} hosts"):
-            config = self.write_files(root)
+            config = self.write_files(root, programs)
         with timed("fabric"):
             self.make_fabric()
         with timed(f"{len(self.fleet.hosts)} hosts answer on SSH"):
@@ -86,9 +89,9 @@ class Up:
             raise LabError("this machine cannot run this fleet:\n" +
                            "\n".join(f"  {check.name}: {check.text}" for check in bad))
 
-    def write_files(self, root: Path) -> Path:
+    def write_files(self, root: Path, programs: Path) -> Path:
         layer = self.instance.dir / "guest"
-        guest.build_layer(layer)
+        guest.build_layer(layer, programs / "bin")
         (self.instance.dir / "cp").mkdir()
         keys = guest.make_keys(self.instance.dir)
         host_keys = {}
@@ -243,6 +246,7 @@ def _down(instance: Instance) -> None:
     if not record.get("netns_mounted", True):
         leave_netns_directory(instance)
     image.sweep(instance.state / "cache")
+    standin.sweep(instance.state / "cache")
     if "inventory" in record:
         Path(record["inventory"]).unlink(missing_ok=True)
     if instance.dir.exists():
