@@ -193,16 +193,16 @@ def test_a_killed_rank_ends_the_run(hosts: Hosts) -> None:
 
 def test_a_stopped_rank_is_a_hang(hosts: Hosts) -> None:
     # Retries would be used up after half a second; a stopped peer's kernel still answers.
-    run = interrupted(hosts, signal.SIGSTOP, 4, NCCL_IB_TIMEOUT="14")
+    run = interrupted(hosts, signal.SIGSTOP, 3, NCCL_IB_TIMEOUT="14")
     assert run.code == HUNG
     assert "failure" not in run.out
     assert "WARN" not in run.out
 
 
 def test_timeout_option_ends_a_hang(hosts: Hosts) -> None:
-    run = interrupted(hosts, signal.SIGSTOP, 20, "-T", "2")
+    run = interrupted(hosts, signal.SIGSTOP, 20, "-T", "1")
     assert run.code > 0
-    assert re.search(r"h\d: Test timeout \(2s\) common.cu:523", run.out), run.out
+    assert re.search(r"h\d: Test timeout \(1s\) common.cu:523", run.out), run.out
 
 
 def test_a_path_with_too_small_an_mtu_uses_up_the_retries(hosts: Hosts) -> None:
@@ -233,7 +233,6 @@ def test_an_address_that_nobody_has(hosts: Hosts) -> None:
     ({}, "[0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE ", ("ens0np0", "ens1np0")),
     ({"NCCL_IB_HCA": "mlx5"}, "[0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE ", ("ens0np0", "ens1np0")),
     ({"NCCL_IB_HCA": "=mlx5_1:1"}, "[0]mlx5_1:1/RoCE ", ("ens1np0",)),
-    ({"NCCL_IB_HCA": "^mlx5_1"}, "[0]mlx5_0:1/RoCE ", ("ens0np0",)),
     ({"NCCL_IB_HCA": "^=mlx5_0"}, "[0]mlx5_1:1/RoCE ", ("ens1np0",)),
 ])
 def test_evidence_of_the_rails(hosts: Hosts, env: dict[str, str], using: str, netdevs: tuple[str, ...]) -> None:
