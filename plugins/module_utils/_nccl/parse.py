@@ -57,8 +57,6 @@ class LogParser:
         if self._tail:
             tail, self._tail = self._tail, ""
             self._block(tail, [tail])
-        if self._json is not None:
-            self.result.notes.append("the JSON report is cut off")
         self._builder.abort()
         finish(self.result, self._header, self._builder, self._rows, self._reports)
         return self.result
@@ -155,7 +153,7 @@ class LogParser:
 
     def _values(self, text: str, rank: int | None) -> None:
         tokens = text.split()
-        if not is_value(tokens[0]):
+        if not tokens[0].isdigit() and not is_value(tokens[0]):
             self._other(text, rank)
             return
         if not self._builder.pending and len(tokens) < 3:
@@ -197,7 +195,7 @@ class LogParser:
         rest = scanner.feed(text)
         if scanner.state != "open":
             if scanner.state == "bad":
-                self.result.notes.append("the JSON report is damaged")
+                # Its rows so far count; what is lost is told by the missing end.
                 self._builder.broken += 1
             self._json = None
             return rest
