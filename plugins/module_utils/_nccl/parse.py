@@ -26,6 +26,7 @@ CHUNK_BYTES = 1 << 18
 _BATCH_LINES = 2048
 # The lab's stand-in says so in every artefact; a real log never contains the word.
 SIMULATED_WORD = "SIMULATED"
+_JSON_BEGIN = '{"version"'
 _DIGITS = frozenset("0123456789")
 
 
@@ -92,9 +93,11 @@ class LogParser:
         """Where a line begins that is a JSON report: ``{"version":`` or, at the very start, ``{``."""
         if not self.result.lines and text.lstrip()[:1] == "{":
             return text.index("{")
-        at = text.find('{"version"')
-        if at < 0 or text[text.rfind("\n", 0, at) + 1:at].strip():
-            return -1
+        at = text.find(_JSON_BEGIN)
+        while at >= 0 and text[text.rfind("\n", 0, at) + 1:at].strip():
+            # Quoted within a line: look on from the next one.
+            end = text.find("\n", at)
+            at = text.find(_JSON_BEGIN, end) if end >= 0 else -1
         return at
 
     def _block(self, text: str, lines: list[str]) -> None:

@@ -145,6 +145,8 @@ def test_json_within_text() -> None:
     result = parse_text("Writing to a pod log\n" + report + "\nthe end\n")
     assert (result.source, result.row_count, result.runs) == ("json", 5, 1)
     assert judge(result).state == "PASS"
+    quoted = parse_text('a line that quotes {"version":3 is none\n' + report)
+    assert judge(quoted).state == "PASS"
     both = parse_text(GOOD + report + "\n")
     assert both.runs == 2 and judge(both).state == "INVALID"
 
