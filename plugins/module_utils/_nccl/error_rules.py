@@ -85,7 +85,7 @@ MACHINE_RULES: tuple[ErrorRule, ...] = (
     ErrorRule("nvls-bind", "NVLink SHARP (NVLS) Multicast memory", "", "cause", "nvlink", "CRASH", True,
               "Multicast memory could not be bound: the fabric manager was restarted without a GPU reset.", _FM,
               "facts 2.2"),
-    ErrorRule("nvls-cuda", "failure", r"nvls\.cc.*Cuda failure (?:1|401|999)\b|Cuda failure (?:401|999)\b", "cause",
+    ErrorRule("nvls-cuda", "failure", r"nvls\.cc.{0,80}Cuda failure (?:1|401|999)\b|Cuda failure (?:401|999)\b", "cause",
               "nvlink", "CRASH", True, "NVLink SHARP failed: the fabric manager was restarted without a GPU reset.",
               _FM, "facts 2.2, nccl#1338, nccl#1672, nccl#1788"),
     ErrorRule("cuda-802", "system not yet initialized", "", "cause", "nvlink", "CRASH", True,
