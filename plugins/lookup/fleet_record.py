@@ -54,8 +54,11 @@ from ansible_collections.aidc.gpu_cluster.plugins.module_utils._fleet.record imp
 class LookupModule(LookupBase):
     def run(self, terms: list[str], variables: t.Any = None, **kwargs: t.Any) -> list[dict[str, t.Any]]:
         self.set_options(var_options=variables, direct=kwargs)
-        folder = Path(str(self.get_option("state_dir")))
+        # For an option that a variable may set the engine neither enforces `required` nor renders the value.
+        state_dir = t.cast("t.Any", self._templar).template(self.get_option("state_dir"))
+        if not state_dir:
+            raise AnsibleLookupError("fleet_record: state_dir: got nothing, wanted a folder; set aidc_state_dir")
         try:
-            return [store.load(folder, str(kind)) for kind in terms]
+            return [store.load(Path(str(state_dir)), str(kind)) for kind in terms]
         except RecordError as error:
             raise AnsibleLookupError(str(error)) from error

@@ -44,8 +44,16 @@ class Result:
             return "the program is not installed"
         if self.state == "timeout" or not self.rc:
             return self.stderr
-        said = " ".join((self.stderr or self.stdout).split())[:200]
+        said = self.said()
         return f"exit status {self.rc}" + (f": {said}" if said else "")
+
+    def said(self) -> str:
+        """The beginning of what it printed, errors first, on one line."""
+        return " ".join((self.stderr or self.stdout).split())[:200]
+
+    def unreadable(self, error: ValueError) -> str:
+        """Words for output that a parser refused."""
+        return f"output that cannot be read ({error}): {self.said() or 'nothing'}"
 
 
 class Runner(t.Protocol):

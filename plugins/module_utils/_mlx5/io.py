@@ -37,7 +37,7 @@ def read_devinfo(machine: Machine) -> tuple[dict[str, parse.Devinfo], list[Probl
         return parse.devinfo(result.stdout), []
     except ValueError as error:
         hint = "is it the program of rdma-core? run it by hand"
-        return {}, [Problem(_TOOL, f"output that cannot be read: {error}", wanted, hint)]
+        return {}, [Problem(_TOOL, result.unreadable(error), wanted, hint)]
 
 
 def _with_devinfo(device: Device, info: parse.Devinfo) -> Device:

@@ -25,7 +25,7 @@ def _ask(machine: Machine, argv: tuple[str, ...], parser: t.Callable[[str], T], 
             return parser(result.stdout)
         got = result.why()
     except ValueError as error:
-        got = f"output that cannot be read: {error}"
+        got = result.unreadable(error)
     bad.append(Problem(" ".join(argv), got, "its JSON output", "iproute2 is needed to see what the ports carry"))
     return empty
 

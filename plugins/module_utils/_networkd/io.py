@@ -50,7 +50,7 @@ def _list(machine: Machine) -> tuple[dict[str, Link], Problem | None]:
             return parse.links(result.stdout), None
         got = result.why()
     except ValueError as error:
-        got = f"output that cannot be read: {error}"
+        got = result.unreadable(error)
     hint = "systemd 250 or newer is needed; look at systemctl status systemd-networkd"
     return {}, Problem(" ".join(LIST), got, "its JSON output", hint)
 

@@ -47,7 +47,7 @@ def test_firmware_from_the_tool_where_sysfs_has_none(node: FakeNode) -> None:
     (Result((), "missing"), "the program is not installed", "ibverbs-utils"),
     (Result((), "timeout", None, "", "no answer within 1 s"), "no answer within 1 s", "dmesg"),
     (failed(255, "Failed to get IB devices list"), "exit status 255: Failed to get IB devices list", "/dev/infiniband"),
-    (ok("\x00garbage\x01"), "output that cannot be read: no hca_id line", "rdma-core"),
+    (ok("\x00garbage\x01"), "output that cannot be read (no hca_id line): ", "rdma-core"),
     (ok(""), "output that cannot be read", "rdma-core"),
 ])
 def test_a_tool_that_does_not_work(node: FakeNode, answer: Result, got: str, hint: str) -> None:
@@ -67,7 +67,7 @@ def test_a_device_that_the_tool_does_not_list(node: FakeNode) -> None:
     assert found.rdma_problems == ()
 
 
-def test_a_real_tool_that_hangs_and_ignores_term(node: FakeNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_real_tool_that_hangs_and_ignores_term(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tool = tmp_path / "bin" / "ibv_devinfo"
     tool.parent.mkdir()
     tool.write_text("#!/bin/sh\ntrap '' TERM\nwhile :; do sleep 0.1; done\n", encoding="utf-8")
