@@ -18,6 +18,7 @@ SCHEMA_VERSION = 1
 NOT_TESTED = "NOT TESTED"
 TITLES = ("POOL", "HOSTS", "VERDICT", "BUSBW GB/s", "WANTED", "WHY")
 MAX_NAMED = 6
+MAX_WHY_CHARS = 100
 
 
 @dataclass(frozen=True)
@@ -57,13 +58,17 @@ def _bad(result: t.Mapping[str, t.Any]) -> bool:
 
 
 def path_findings(names: t.Sequence[str], hosts: Hosts) -> list[str]:
-    """Each path that is too small, with both ends."""
-    found = []
+    """Each path that is too small, with both ends; the way back is named only if it carries another size."""
+    found, seen = [], set()
     for name in names:
         for path in hosts[name].paths.get("paths", []):
             if path["passed"]:
                 continue
             largest = path["largest_bytes"]
+            key = (path["rail"], frozenset((name, path["peer"])), largest)
+            if key in seen:
+                continue
+            seen.add(key)
             passed = f"the largest that passed is {largest}" if largest else "nothing passed"
             reason = f" ({path['reason']})" if path["reason"] else ""
             found.append(f"rail {path['rail']}: {name} {path['interface']} {path['source']} -> {path['peer']} "
@@ -201,8 +206,12 @@ def _row(record: t.Mapping[str, t.Any]) -> tuple[str, ...]:
     wanted = limit.get("busbw_gbps")
     needed = f"{_number(wanted * limit.get('pass_fraction', 1))}" if isinstance(wanted, (int, float)) else "-"
     why = "" if record["state"] == NOT_TESTED else record["reason"]
+    if record["state"] in ("PASS", "SLOW") and isinstance(record.get("ratio"), float):
+        why = f"{record['ratio']:.1%} of {_number(wanted)} GB/s"
     if record["stage"] not in ("", "run"):
         why = f"{record['stage']}: {why}"
+    if len(why) > MAX_WHY_CHARS:
+        why = f"{why[:MAX_WHY_CHARS - 4]} ..."
     peak = _number(record.get("peak_busbw_gbps"))
     return (record["pool"], str(len(record["hosts"])), record["label"], peak, needed, why)
 
