@@ -30,7 +30,7 @@ class Tier:
 TIERS = {
     "lint": Tier(300, (
         ("ruff", "check", "."),
-        ("mypy", "lab", "tools", "tests", "plugins"),
+        ("mypy", "plugins", "lab", "tools", "tests", "benchmarks"),
         ("yamllint", "-s", "."),
         ("ansible-lint", "-q"),
     )),

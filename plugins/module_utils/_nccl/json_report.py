@@ -15,6 +15,7 @@ if t.TYPE_CHECKING:
     from .json_scan import Path, Scalar
 
 MAX_PROCESSES = 4096
+_MAX_KEYS = 64
 # Before 2.17.9 both words of this key were misspelt.
 _AVERAGE_KEYS = ("average_bus_bandwidth", "average_bus_bandwidith")
 _BANDWIDTH_KEYS = ("bandwidth", "bandwith")
@@ -35,6 +36,7 @@ class JsonReport:
         self._processes: dict[str, list[tuple[float, int]]] = {}
         self._device: dict[str, Scalar] = {}
         self._args: list[str] = []
+        self._dated = False
         self.ended = False
         self.broken = 0
         result.source = "json"
@@ -57,6 +59,10 @@ class JsonReport:
         else:
             self._top(path, value)
 
+    def numbers(self, path: Path, values: list[float]) -> None:
+        if path[0] == "results" and len(path) >= 5 and path[3] == "per_process_max_times_us":
+            self._process(tuple(path[2:]), sum(values), len(values))
+
     def closed(self, path: Path) -> None:
         if len(path) == 2 and path[0] == "results":
             self._finish_row()
@@ -64,6 +70,9 @@ class JsonReport:
             self._finish_device()
         elif path == ["args"]:
             self._finish_args()
+        elif not path:
+            # A crash closes all brackets too (from 2.18.5), but only after a date.
+            self.ended = self._dated
 
     # -- top level ----------------------------------------------------------------------------------
 
@@ -74,10 +83,10 @@ class JsonReport:
         elif top == "nccl_version":
             result.nccl_version = _nccl_version(_integer(value))
         elif top == "end_time":
-            self.ended = True
+            self._dated = True
         elif top == "errors" and isinstance(value, str) and value.strip():
             self._errors.prepare(value)
-            if not self._errors.plain(value):
+            if not self._errors.plain(value) and len(result.notes) < _MAX_KEYS:
                 result.notes.append(f"last NCCL error: {value[:200]}")
         elif len(path) == 2:
             self._footer(top, path[1], value)
@@ -96,7 +105,7 @@ class JsonReport:
             number = _number(value)
             if number is not None and len(result.average_printed) < 16:
                 result.average_printed.append(number)
-        elif top in _AVERAGE_KEYS and key == "okay" and value in ("true", "false"):
+        elif top in _AVERAGE_KEYS and key == "okay" and value in ("true", "false") and not result.average_words:
             result.average_words.append("OK" if value == "true" else "FAILED")
 
     def _environment(self, value: Scalar) -> None:
@@ -122,7 +131,7 @@ class JsonReport:
                 request.step, request.step_kind = _integer(value), str(key).partition("_")[2]
             elif key in _CONFIG:
                 setattr(request, _CONFIG[str(key)], _integer(value))
-        elif len(path) == 4 and path[1] == "devices":
+        elif len(path) == 4 and path[1] == "devices" and len(self._device) < _MAX_KEYS:
             self._device[str(path[3])] = value
 
     def _finish_device(self) -> None:
@@ -151,18 +160,20 @@ class JsonReport:
         tail = tuple(path[2:])
         if len(tail) >= 3 and tail[1] == "per_process_max_times_us":
             self._process(tail, value)
-        elif len(tail) == 1 or (len(tail) == 2 and len(self._row) < 64):
+        elif len(tail) <= 2 and len(self._row) < _MAX_KEYS:
             self._row[tail] = value
 
-    def _process(self, tail: tuple[str | int, ...], value: Scalar) -> None:
+    def _process(self, tail: tuple[str | int, ...], value: Scalar, values: int = 1) -> None:
         number = _number(value)
         if len(tail) != 4 or number is None or not isinstance(tail[2], int) or tail[2] >= MAX_PROCESSES:
+            return
+        if tail[0] not in ("out_of_place_per_iter", "in_place_per_iter"):
             return
         sums = self._processes.setdefault(str(tail[0]), [])
         while len(sums) <= tail[2]:
             sums.append((0.0, 0))
         total, count = sums[tail[2]]
-        sums[tail[2]] = (total + number, count + 1)
+        sums[tail[2]] = (total + number, count + values)
 
     def _finish_row(self) -> None:
         values, self._row = self._row, {}

@@ -16,6 +16,8 @@ MAX_DEPTH = 32
 
 _SPACE = " \t\r\n"
 _TOKEN = re.compile(r'[ \t\r\n]*(?:([{}\[\],:])|"((?:[^"\\]|\\.)*)"|([^\s{}\[\],:"]+)(?=[\s{}\[\],:"]))', re.DOTALL)
+# A list of plain numbers in one go: times_us and per_process_max_times_us make a report long.
+_NUMBERS = re.compile(r"[-+0-9.eE, \t\r\n]{32,2048}")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
@@ -26,6 +28,9 @@ Scalar = t.Union[str, float, None]
 class JsonEvents(t.Protocol):
     def scalar(self, path: Path, value: Scalar) -> None:
         """A value that is no container; numbers are floats, also inf and nan."""
+
+    def numbers(self, path: Path, values: list[float]) -> None:
+        """Several values of one list at once; the path is that of the first."""
 
     def closed(self, path: Path) -> None:
         """The container at this path is complete."""
@@ -48,6 +53,8 @@ class JsonScanner:
         text = self._rest + text
         at = 0
         while self.state == "open":
+            if self._kinds and self._kinds[-1] == "[":
+                at = self._numbers(text, at)
             match = _TOKEN.match(text, at)
             if match is None:
                 break
@@ -66,6 +73,25 @@ class JsonScanner:
             self.state = "bad"
             self._rest = ""
         return ""
+
+    def _numbers(self, text: str, at: int) -> int:
+        """Take a run of numbers up to, not including, the comma or bracket behind it."""
+        match = _NUMBERS.match(text, at)
+        if match is None:
+            return at
+        end = match.end()
+        if text[end:end + 1] != "]":
+            end = text.rfind(",", at, end)
+            if end <= at:
+                return at
+        try:
+            values = [float(value) for value in text[at:end].split(",")]
+        except ValueError:
+            # A separator stands first, or it is no number after all: one by one, then.
+            return at
+        self._events.numbers(self._path, values)
+        self._path[-1] = t.cast(int, self._path[-1]) + len(values) - 1
+        return end
 
     def _mark(self, mark: str) -> None:
         if mark in "{[":

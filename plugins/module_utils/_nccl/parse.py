@@ -26,6 +26,7 @@ CHUNK_BYTES = 1 << 18
 _BATCH_LINES = 2048
 # The lab's stand-in says so in every artefact; a real log never contains the word.
 SIMULATED_WORD = "SIMULATED"
+_JSON_BEGIN = '{"version"'
 _DIGITS = frozenset("0123456789")
 
 
@@ -57,8 +58,6 @@ class LogParser:
         if self._tail:
             tail, self._tail = self._tail, ""
             self._block(tail, [tail])
-        if self._json is not None:
-            self.result.notes.append("the JSON report is cut off")
         self._builder.abort()
         finish(self.result, self._header, self._builder, self._rows, self._reports)
         return self.result
@@ -94,9 +93,11 @@ class LogParser:
         """Where a line begins that is a JSON report: ``{"version":`` or, at the very start, ``{``."""
         if not self.result.lines and text.lstrip()[:1] == "{":
             return text.index("{")
-        at = text.find('{"version"')
-        if at < 0 or text[text.rfind("\n", 0, at) + 1:at].strip():
-            return -1
+        at = text.find(_JSON_BEGIN)
+        while at >= 0 and text[text.rfind("\n", 0, at) + 1:at].strip():
+            # Quoted within a line: look on from the next one.
+            end = text.find("\n", at)
+            at = text.find(_JSON_BEGIN, end) if end >= 0 else -1
         return at
 
     def _block(self, text: str, lines: list[str]) -> None:
@@ -155,7 +156,7 @@ class LogParser:
 
     def _values(self, text: str, rank: int | None) -> None:
         tokens = text.split()
-        if not is_value(tokens[0]):
+        if not tokens[0].isdigit() and not is_value(tokens[0]):
             self._other(text, rank)
             return
         if not self._builder.pending and len(tokens) < 3:
@@ -197,7 +198,7 @@ class LogParser:
         rest = scanner.feed(text)
         if scanner.state != "open":
             if scanner.state == "bad":
-                self.result.notes.append("the JSON report is damaged")
+                # Its rows so far count; what is lost is told by the missing end.
                 self._builder.broken += 1
             self._json = None
             return rest

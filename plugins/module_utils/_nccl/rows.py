@@ -171,6 +171,10 @@ class RowSummary:
 
     def _next_size(self, sweep: Sweep, size: int) -> None:
         ratio, difference, trim = size / sweep.last, size - sweep.last, self._trim()
+        request = self._result.request
+        if request.step and sweep.last >= 64 * trim:
+            wanted = request.step * sweep.last if request.step_kind == "factor" else request.step + sweep.last
+            self.gaps += size > wanted * 1.02 + trim
         if not sweep.ratio or sweep.last < 64 * trim:
             sweep.ratio, sweep.difference = ratio, difference
             return

@@ -160,8 +160,10 @@ class RowBuilder:
     @staticmethod
     def _row(layout: Layout, tokens: list[str], redop: str, at: int, values: int) -> Row:
         half = layout.half
-        first = [number(token) for token in tokens[values:values + half]]
-        second = [number(token) for token in tokens[values + half:values + 2 * half]]
+        # As number() does it, but rows are the hot path.
+        first, second = (
+            [None if token == "N/A" else float(token) for token in tokens[start:start + half]]
+            for start in (values, values + half))
         return Row(
             _integer(tokens[0]), _integer(tokens[1]), tokens[2], redop,
             _integer(tokens[at]) if layout.root else None,
