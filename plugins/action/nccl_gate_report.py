@@ -9,15 +9,9 @@ from pathlib import Path
 
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
-from ansible_collections.aidc.gpu_cluster.plugins.module_utils._gate import report, store
+from ansible_collections.aidc.gpu_cluster.plugins.module_utils._gate import argspec, report, store
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._gate.report import HostFacts
 
-ARGUMENT_SPEC: dict[str, dict[str, t.Any]] = {
-    "hosts": {"type": "list", "elements": "str", "required": True},
-    "report_dir": {"type": "path", "required": True},
-    "mode": {"type": "str", "choices": ["apply", "verify"], "default": "apply"},
-    "max_age_days": {"type": "int", "default": 7},
-}
 # What the role registers, by field of HostFacts.
 REGISTERED = {
     "member": "__nccl_gate_member", "made": "__nccl_gate_made", "access": "__nccl_gate_access",
@@ -42,7 +36,7 @@ class ActionModule(ActionBase):
     def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         variables = task_vars or {}
         result: dict[str, t.Any] = super().run(tmp, variables)
-        _valid, args = self.validate_argument_spec(ARGUMENT_SPEC)
+        _valid, args = self.validate_argument_spec(argspec.REPORT)
         hostvars = variables["hostvars"]
         hosts = {name: facts_of(hostvars[name]) for name in args["hosts"]}
         pools = [str(hosts[name].member.get("pool") or hostvars[name].get("nccl_gate_pool") or "") for name in hosts]

@@ -86,3 +86,18 @@ report_dir:
   type: str
   sample: /srv/inventory/.state/gate
 """
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils._gate.argspec import REPORT
+
+
+def main() -> None:
+    """Reached only where the action plugin was not found."""
+    module = AnsibleModule(argument_spec=REPORT, supports_check_mode=True)
+    name = "aidc.gpu_cluster.nccl_gate_report"
+    module.fail_json(msg=f"this runs on the controller only: call it by its full name, {name}")
+
+
+if __name__ == "__main__":
+    main()

@@ -10,8 +10,9 @@ from .._mlx5.model import IB_MTUS_BYTES, MIN_MTU_BYTES, PCI_ADDRESS, netdev_mtu_
 
 # What fits the kernel's checks for an Ethernet device; the device's own maximum is checked on the host.
 MAX_MTU_BYTES = 65535
-TITLES = ("HOST", "RAIL", "PCI", "NETDEV", "RDMA", "STATE", "MTU", "RDMA MTU", "ROCE V2 GID", "INDEX")
-_NUMBERS = {"RAIL", "MTU", "RDMA MTU", "INDEX"}
+# No single space in a heading: the default callback breaks long lines there.
+TITLES = ("HOST", "RAIL", "PCI", "NETDEV", "RDMA", "STATE", "MTU", "RDMA-MTU", "ROCE-V2-GID", "INDEX")
+_NUMBERS = {"RAIL", "MTU", "RDMA-MTU", "INDEX"}
 _NO_PROBLEM = {"object": "-", "got": "-", "wanted": "-", "hint": "-"}
 
 

@@ -118,7 +118,7 @@ def test_table() -> None:
     lines = rails.rail_table({"gb200-1": {"data": DATA}, "bare": {"data": {"devices": []}}, "stale": {}},
                              ["gb200-1", "bare", "h9"])
     assert lines == [
-        "HOST     RAIL  PCI           NETDEV  RDMA        STATE    MTU  RDMA MTU  ROCE V2 GID          INDEX",
+        "HOST     RAIL  PCI           NETDEV  RDMA        STATE    MTU  RDMA-MTU  ROCE-V2-GID          INDEX",
         "gb200-1     0  0000:03:00.0  rail0   mlx5_0      ACTIVE  4200      4096  ::ffff:198.51.100.1      5",
         "gb200-1     1  0002:03:00.0  rail0   rocep3s0f0  ACTIVE  4200      4096  -                        -",
         "bare        -  no rails      -       -           -          -         -  -                        -",
