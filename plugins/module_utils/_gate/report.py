@@ -16,9 +16,8 @@ from . import pool as pools
 
 SCHEMA_VERSION = 1
 NOT_TESTED = "NOT TESTED"
-TITLES = ("POOL", "HOSTS", "VERDICT", "BUSBW GB/s", "WANTED", "WHY")
+TITLES = ("POOL", "HOSTS", "VERDICT", "BUSBW-GB/s", "WANTED", "OF-LIMIT")
 MAX_NAMED = 6
-MAX_WHY_CHARS = 100
 
 
 @dataclass(frozen=True)
@@ -205,20 +204,15 @@ def _row(record: t.Mapping[str, t.Any]) -> tuple[str, ...]:
     limit = record.get("limit") or {}
     wanted = limit.get("busbw_gbps")
     needed = f"{_number(wanted * limit.get('pass_fraction', 1))}" if isinstance(wanted, (int, float)) else "-"
-    why = "" if record["state"] == NOT_TESTED else record["reason"]
-    if record["state"] in ("PASS", "SLOW") and isinstance(record.get("ratio"), float):
-        why = f"{record['ratio']:.1%} of {_number(wanted)} GB/s"
-    if record["stage"] not in ("", "run"):
-        why = f"{record['stage']}: {why}"
-    if len(why) > MAX_WHY_CHARS:
-        why = f"{why[:MAX_WHY_CHARS - 4]} ..."
+    ratio = f"{record['ratio']:.1%}" if isinstance(record.get("ratio"), float) else "-"
     peak = _number(record.get("peak_busbw_gbps"))
-    return (record["pool"], str(len(record["hosts"])), record["label"], peak, needed, why)
+    return (record["pool"], str(len(record["hosts"])), record["label"], peak, needed, ratio)
 
 
 def table(records: t.Sequence[t.Mapping[str, t.Any]]) -> list[str]:
-    """One line for each pool, then what was left behind."""
+    """One short line for each pool (the default callback breaks long ones), why it failed, what was left behind."""
     rows = [TITLES, *(_row(record) for record in records)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(TITLES))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
-    return lines + [text for record in records for text in record.get("left_behind", [])]
+    why = [message(record) for record in records if failed(record)]
+    return lines + why + [text for record in records for text in record.get("left_behind", [])]

@@ -58,7 +58,7 @@ def test_rubbish_is_no_pass(tmp_path: Path, text: str) -> None:
 def test_no_report_is_no_pass(tmp_path: Path) -> None:
     found = store.verified(tmp_path, "l40s", NOW, 7)
     assert report.failed(found) and "never tested" in found["reason"]
-    assert len(report.table([found])) == 2
+    assert len(report.table([found])) == 3
 
 
 @pytest.mark.parametrize("pool", ["", "..", "a/b", "../x"])
