@@ -17,7 +17,7 @@ import typing as t
 
 from .case import Case, Step
 from .locate import locate
-from .model import Conclusion, Conviction, FinalVerdict, Node, Outcome, Rules, Run, Stage
+from .model import Conclusion, Conviction, FinalVerdict, Node, Outcome, Rules, Run
 from .survey import Survey, each_node, halves, whole
 
 FORMAT = 1
@@ -117,28 +117,36 @@ def _procedure(case: Case) -> Step[None]:
         yield from each_node(case)
     if case.fleet_wide or len(case.rest()) < 2:
         return
-    survey = yield from _first_look(case)
-    while not survey.good and case.loop < case.rules.loops:
+    survey: Survey | None = yield from _first_look(case)
+    while survey and not survey.good and case.loop < case.rules.loops:
         case.loop += 1
-        new = yield from locate(case, survey)
-        if case.fleet_wide or len(case.rest()) < 2:
-            return
-        if not case.rules.kinds:
-            # No group runs to verify with: all pairs of the rest once more, until nobody new is found.
-            case.verified = survey.good = new == 0
-            continue
-        again = yield from _verify(case)
-        if new == 0 and not case.untested and not again.good:
-            if survey.flaky or not case.rules.flaky_repeats or case.loop == case.rules.loops:
-                yield from halves(case)
-                return
-            # Pairs looked at two or three times show nothing: before it is laid on the scale, look longer.
-            again.flaky = True
-        if new and again.good and case.suspects:
-            # Left out of the verification, or too weak to show in it: now that the worst is gone, once more.
-            again.good, again.rails, again.flaky = False, survey.rails, survey.flaky
-        survey = again
-    case.whole_good = survey.good
+        survey = yield from _search(case, survey)
+    case.whole_good = survey is not None and survey.good
+
+
+def _search(case: Case, survey: Survey) -> Step[Survey | None]:
+    """Stages 2 to 5 once: what the rest looks like then; None when there is nothing left to do."""
+    new = yield from locate(case, survey)
+    if case.fleet_wide or len(case.rest()) < 2:
+        return None
+    if not case.rules.kinds:
+        # No group runs to verify with: all pairs of the rest once more, until nobody new is found.
+        case.verified = survey.good = new == 0
+        return survey
+    again = yield from _verify(case)
+    if new and again.good and case.suspects:
+        # Left out of the verification, or too weak to show in it: now that the worst is gone, once more.
+        again.good, again.rails, again.flaky = False, survey.rails, survey.flaky
+    elif new == 0 and again.untested:
+        case.no_result = True
+        return None
+    elif new == 0 and not case.untested and not again.good:
+        if survey.flaky or not case.rules.flaky_repeats or case.loop == case.rules.loops:
+            yield from halves(case)
+            return None
+        # Pairs looked at two or three times show nothing: before it is laid on the scale, look longer.
+        again.flaky = True
+    return again
 
 
 def _first_look(case: Case) -> Step[Survey]:
@@ -217,7 +225,7 @@ def _verdict_of_the_sound(case: Case) -> tuple[FinalVerdict, str]:
     if case.suspects:
         return "FAIL", "slow, and the cause could not be proven; see the suspects"
     if case.no_result:
-        return "INCOMPLETE", "the runs of all nodes gave no usable result at first"
+        return "INCOMPLETE", "the runs of all nodes together gave no usable result"
     if not case.whole_good:
         return "FAIL", "slow, and nothing found within the loops allowed"
     if case.loop and case.rules.kinds:
@@ -229,6 +237,3 @@ def _verdict_of_the_sound(case: Case) -> tuple[FinalVerdict, str]:
 
 def _guilty_text(convicted: t.Sequence[Conviction]) -> str:
     return "; ".join(one.text for one in convicted[:5]) + ("; ..." if len(convicted) > 5 else "")
-
-
-__all__ = ["PlanError", "Planner", "Stage"]

@@ -37,8 +37,9 @@ def each_node(case: Case) -> Step[None]:
     good = [probe for probe in probes if probe.state == "good"]
     case.untested.update({probe.nodes[0]: "no usable single-node run" for probe in probes if probe.state == "untested"})
     bad = [probe for probe in probes if probe.bad]
-    if len(probes) > 1 and len(good) < max(1, rules.fleet_share * len(probes)):
-        _all_alike(case, probes, "single-node bandwidth")
+    tested = [probe for probe in probes if probe.state != "untested"]
+    if len(tested) > 1 and len(good) < max(1, rules.fleet_share * len(tested)):
+        _all_alike(case, tested, "single-node bandwidth")
         return
     # One that stays close to the limit is no case for this stage: the network stages run it again.
     case.good_medians = [statistics.median(probe.values["all"]) for probe in good]
@@ -47,7 +48,7 @@ def each_node(case: Case) -> Step[None]:
     goal = Goal(rules.looks, rules.max_repeats, rules.suspect, rules.path)
     yield from case.settle(bad, goal, "node", "node", "slow by itself: repeat", True)
     case.good_medians = []
-    _convict_alone(case, bad, len(probes))
+    _convict_alone(case, bad, len(tested))
 
 
 def _convict_alone(case: Case, tried: t.Sequence[Probe], count: int) -> None:
@@ -64,7 +65,7 @@ def _convict_alone(case: Case, tried: t.Sequence[Probe], count: int) -> None:
 
 
 def _all_alike(case: Case, probes: t.Sequence[Probe], what: str) -> None:
-    values = [statistics.median(probe.values["all"]) for probe in probes if probe.count]
+    values = [statistics.median(probe.values["all"]) for probe in probes]
     middle = statistics.median(values)
     case.slow_band = middle >= case.rules.fail_fraction
     case.fleet_wide = (f"{what} is low on all nodes alike (median {middle:.2f} of the limit, {len(values)} tested): "
