@@ -69,7 +69,7 @@ def _gravest(reasons: list[Reason]) -> Reason | None:
 
 
 def _good(result: Result, limit: Limit | None, ratio: float | None) -> str:
-    peak = f"peak busbw {result.peak_busbw_gbps:.2f} GB/s"
+    peak = f"peak busbw {result.peak_busbw_gbps:.4g} GB/s"
     if limit is None or ratio is None:
         return f"{peak}, whole run, data checked; no limit given, so the bandwidth itself is not judged"
     return f"{peak} is {ratio:.1%} of {limit.busbw_gbps:g} GB/s ({limit.rule or 'limit'})"
@@ -208,10 +208,10 @@ def _bandwidth(result: Result, limit: Limit | None, expected: Expected, band: st
         yield Reason("INVALID", "limit", f"the limit {limit.busbw_gbps} GB/s is no positive number")
     elif limit is not None and band == "implausible":
         yield Reason("INVALID", "implausible",
-                     f"peak busbw {peak:.2f} GB/s is above what is possible ({limit.upper_bound:g} GB/s)")
+                     f"peak busbw {peak:.4g} GB/s is above what is possible ({limit.upper_bound:g} GB/s)")
     elif limit is not None and band in ("slow", "fail"):
-        yield Reason("SLOW", "bandwidth", f"peak busbw {peak:.2f} GB/s is {ratio:.1%} of {limit.busbw_gbps:g} GB/s "
+        yield Reason("SLOW", "bandwidth", f"peak busbw {peak:.4g} GB/s is {ratio:.1%} of {limit.busbw_gbps:g} GB/s "
                      f"({limit.rule or 'limit'}); {limit.pass_fraction:.0%} are needed")
     if expected.min_busbw_gbps is not None and not peak >= expected.min_busbw_gbps:
         yield Reason("SLOW", "min-busbw",
-                     f"peak busbw {peak:.2f} GB/s is below the {expected.min_busbw_gbps:g} GB/s asked for")
+                     f"peak busbw {peak:.4g} GB/s is below the {expected.min_busbw_gbps:g} GB/s asked for")
