@@ -12,10 +12,10 @@ setup: ## what make lab and make test need: Debian packages (listed first), .ven
 	@$(PYTHON) tools/bootstrap.py
 
 lab: setup ## start the lab, run site.yml on it, show what came out
-	@$(VENV)/bin/python tools/lab_demo.py
+	@PYTHONPATH=. $(VENV)/bin/python tools/lab_demo.py
 
 lab-down: ## remove the lab's hosts; the caches stay
-	@$(VENV)/bin/python -m lab down
+	@./lab/lab down
 
 test: setup ## lint, unit tests, then the lab: what CI runs
 	@$(VENV)/bin/python tests/tiers.py lint unit integration

@@ -1,44 +1,70 @@
 #!/usr/bin/env python3
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What ``make lab`` does: start the lab, run site.yml on it as a user would type it, say what to try next."""
+"""What ``make lab`` does: start the lab, run site.yml on it as a user would type it, show what came out."""
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import yaml
+
+from plugins.module_utils._fleet import rails, store
+from plugins.module_utils._gate import report
+
 ROOT = Path(__file__).resolve().parent.parent
 BIN = ROOT / ".venv" / "bin"
-
+INVENTORY = ROOT / "inventories" / "lab"
 NEXT = """\
 Try next, in this folder:
-  .venv/bin/ansible-playbook site.yml -i inventories/lab            again: nothing changes
-  ./lab/lab exec gb1 ip link set enp3s0f0np0 mtu 1500               change a value behind its back, then
-  .venv/bin/ansible-playbook site.yml -i inventories/lab --check --diff
-  ./lab/lab reboot gb1        the MTU comes back from the file
-  ./lab/lab status            the hosts; `./lab/lab --help` for the rest
-  make lab-down               remove the lab; caches stay in the state directory
+  .venv/bin/ansible-playbook site.yml -i inventories/lab                   again: nothing changes
+  ./lab/lab exec gb1 ip link set enp3s0f0np0 mtu 1500                      change a value behind its back, then
+  .venv/bin/ansible-playbook site.yml -i inventories/lab --check --diff    see what would be put back
+  ./lab/lab exec gb2 tc qdisc add dev enp3s0f0np0 root tbf rate 20mbit burst 32k latency 100ms
+  .venv/bin/ansible-playbook playbooks/gate.yml -i inventories/lab         a slow rail: the gate fails
+  ./lab/lab exec gb2 tc qdisc del dev enp3s0f0np0 root                     mend it
+  ./lab/lab reboot gb1; ./lab/lab status; ./lab/lab --help
+  make lab-down                                                            remove the lab; caches stay
 """
 
 
-def run(argv: list[str]) -> None:
+def run(argv: list[str]) -> int:
     environment = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"}
-    code = subprocess.run(argv, cwd=ROOT, env=environment, check=False).returncode
-    if code != 0:
-        sys.exit(f"make lab: stopped: {' '.join(argv)} ended with exit status {code}")
+    return subprocess.run(argv, cwd=ROOT, env=environment, check=False).returncode
 
 
-def main() -> None:
+def hosts() -> list[str]:
+    """Hosts with rails, in the inventory's order."""
+    groups = yaml.safe_load((INVENTORY / "hosts.yml").read_text(encoding="utf-8"))["all"]["children"]
+    return [name for group, body in groups.items() if group != "login" for name in body["hosts"]]
+
+
+def last_screen() -> str:
+    """Hosts x rails, one verdict for each pool, and where the reports are; all from the stored records."""
+    state = INVENTORY / ".state"
+    lines = rails.rail_table(store.load(state, "mlx5_info"), hosts())
+    reports = sorted((state / "gate").glob("*.json"))
+    records = [json.loads(path.read_text(encoding="utf-8")) for path in reports]
+    return "\n".join([*lines, "", *report.table(records), "", f"Gate reports: {state / 'gate'}"])
+
+
+def main() -> int:
     start = time.monotonic()
-    run([str(BIN / "python"), "-m", "lab", "up"])
+    code = run([str(BIN / "python"), "-m", "lab", "up"])
+    if code != 0:
+        print("make lab: the lab did not start; the reason stands above", file=sys.stderr)
+        return code
     command = ["ansible-playbook", "site.yml", "-i", "inventories/lab"]
     print(f"\n$ {' '.join(command)}", flush=True)
-    run([str(BIN / command[0]), *command[1:]])
-    print(f"make lab: {time.monotonic() - start:.0f} s\n\n{NEXT}", end="")
+    code = run([str(BIN / command[0]), *command[1:]])
+    print(f"{last_screen()}\n\nmake lab: {time.monotonic() - start:.0f} s, "
+          f"{'site.yml passed' if code == 0 else 'site.yml FAILED; the reason stands above'}\n\n{NEXT}", end="")
+    return code
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
