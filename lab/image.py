@@ -3,7 +3,6 @@
 """The hosts' root file system: a Debian 13 image, built once and kept by what goes into it."""
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import re
@@ -13,6 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from lab.cache import building, unless_building
 from lab.cgroup import enter
 from lab.instance import LabError
 
@@ -80,14 +80,7 @@ def _scratch(cache: Path) -> Path:
 
 def sweep(cache: Path) -> None:
     """Remove what a killed build left, unless a build is running."""
-    if not cache.is_dir():
-        return
-    with open(cache / "image.lock", "w", encoding="utf-8") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return
-        _sweep(cache)
+    unless_building(cache, "image", _sweep)
 
 
 def _sweep(cache: Path) -> None:
@@ -120,9 +113,7 @@ def _bootstrap(scratch: Path, log: Path, cgroup: Path) -> None:
 def ensure(cache: Path, cgroup: Path, say: Callable[[str], None]) -> Path:
     """The image's folder, built first (in ``cgroup``) when it is not there. Safe against a kill at any moment."""
     image = path(cache)
-    cache.mkdir(parents=True, exist_ok=True)
-    with open(cache / "image.lock", "w", encoding="utf-8") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with building(cache, "image"):
         if image.exists():
             return image
         free = shutil.disk_usage(cache).free

@@ -9,7 +9,6 @@ when the last process in it ends, killed or not, mounts and layer are gone. Stan
 from __future__ import annotations
 
 import ctypes
-import fcntl
 import hashlib
 import os
 import shutil
@@ -19,6 +18,7 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from lab.cache import building, unless_building
 from lab.cgroup import enter
 from lab.instance import LabError
 
@@ -77,14 +77,7 @@ def path(cache: Path, image: Path) -> Path:
 
 def sweep(cache: Path) -> None:
     """Remove what a killed build left, unless a build is running."""
-    if not cache.is_dir():
-        return
-    with open(cache / "standin.lock", "w", encoding="utf-8") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return
-        _sweep(cache)
+    unless_building(cache, "standin", _sweep)
 
 
 def _sweep(cache: Path) -> None:
@@ -123,9 +116,7 @@ def ensure(cache: Path, image: Path, cgroup: Path, say: Callable[[str], None]) -
     ``image`` is the folder that ``lab.image.ensure`` gives. Safe against a kill at any moment.
     """
     done = path(cache, image)
-    cache.mkdir(parents=True, exist_ok=True)
-    with open(cache / "standin.lock", "w", encoding="utf-8") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with building(cache, "standin"):
         if done.exists():
             return done
         start = time.monotonic()
