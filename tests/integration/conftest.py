@@ -105,3 +105,8 @@ def configured(lab: Lab) -> Lab:
     done = lab.play("site.yml")
     assert done.code == 0, done.text[-4000:]
     return lab
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """test_site starts from bare hosts, so it comes before whoever needs them configured."""
+    items.sort(key=lambda item: item.path.name != "test_site.py")
