@@ -138,7 +138,7 @@ def heat(runs: t.Sequence[tuple[Run, Outcome]], conclusion: Plain, nodes: t.Sequ
     marks.update(dict.fromkeys(conclusion["bad_nodes"], "convicted"))
     rows = [{"node": node, "mark": marks.get(node, ""), "values": [best.get((node, column)) for column in columns]}
             for node in nodes]
-    return {"columns": ["alone", "in pairs", *(f"rail {rail}" for rail in rails)], "rows": rows}
+    return {"columns": ["alone", "pairs", *(f"rail {rail}" for rail in rails)], "rows": rows}
 
 
 def _columns(run: Run, outcome: Outcome) -> t.Iterator[tuple[str, float]]:

@@ -22,8 +22,10 @@ h1{font-size:1.15rem;margin:.3rem 0}h2{font-size:1.05rem;margin:1.6rem 0 .5rem}
 .scroll{overflow-x:auto}table{border-collapse:collapse;font-size:.9rem}
 th,td{padding:.3rem .55rem;text-align:left;border-bottom:1px solid #d5dce3;vertical-align:top;overflow-wrap:normal}
 .heat td,.heat thead th{text-align:center;white-space:nowrap}
-.heat tbody th{position:sticky;left:0;background:#fff;min-width:6rem;max-width:14rem;overflow-wrap:anywhere}
-@media(max-width:30rem){th,td{padding:.3rem .25rem}table{font-size:.8rem}.heat tbody th{min-width:4.5rem;max-width:7rem}}
+.heat tbody th{position:sticky;left:0;background:#fff;min-width:6rem;max-width:14rem;overflow-wrap:break-word}
+.heat small{display:block}
+@media(max-width:30rem){th,td{padding:.3rem .2rem}table{font-size:.78rem}
+.heat tbody th{min-width:4.5rem;max-width:7rem}}
 .good{background:#cdebd5}.slow{background:#ffe3a3}.bad{background:#f4b6ae;font-weight:700}.none{color:#5c6873}
 .card{border:1px solid #d5dce3;border-radius:.3rem;padding:.6rem .8rem;margin:.5rem 0}.card p{margin:.3rem 0}
 .tag{font-size:.8rem;border:1px solid #7a8793;border-radius:.8rem;padding:0 .5rem;white-space:nowrap}

@@ -43,7 +43,7 @@ def test_the_stored_case_names_node_and_rail() -> None:
     # out_of_sequence grew as well, and is legal where the class has adaptive routing.
     assert [cause["id"] for cause in document["causes"]] == ["link-symbols", "rail"]
     rows = {row["node"]: row for row in document["heat"]["rows"]}
-    assert document["heat"]["columns"] == ["alone", "in pairs", "rail 0", "rail 1", "rail 2", "rail 3"]
+    assert document["heat"]["columns"] == ["alone", "pairs", "rail 0", "rail 1", "rail 2", "rail 3"]
     assert rows["gb200-03"]["mark"] == "convicted" and rows["gb200-03"]["values"][4] == pytest.approx(0.485)
     assert all(value > 0.9 for name, row in rows.items() if name != "gb200-03" for value in row["values"] if value)
     assert sum(entry["runs"] for entry in document["search"]["history"]) == len(CASE["search"]["outcomes"])
