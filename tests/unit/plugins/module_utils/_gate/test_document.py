@@ -125,6 +125,7 @@ def test_exit_codes_and_what_is_no_case() -> None:
     assert [exit_code(state) for state in ("PASS", "SLOW", "WRONG", "LAUNCH", "UNVERIFIED", "?")] == [0, 2, 2, 3, 3, 3]
     broken = copy.deepcopy(CASE)
     broken["search"]["outcomes"][0][0] = "999999"
-    for stored in ({}, [], {"format": 2, "search": {}}, broken):
+    cases: list[t.Any] = [{}, [], {"format": 2, "search": {}}, broken]
+    for stored in cases:
         with pytest.raises(CaseError):
             of_case(stored)
