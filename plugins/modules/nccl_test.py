@@ -189,6 +189,14 @@ result:
   returned: success
   type: dict
   sample: {peak_busbw_gbps: 25.0, ranks: 8, hosts: [node1, node2], verification: verified}
+causes:
+  description:
+    - Likely causes with C(strength) (V(certain), V(likely), V(hint)), C(cause), C(action),
+      C(source), C(places) and C(evidence), the most certain first.
+  returned: success
+  type: list
+  elements: dict
+  sample: [{id: socket, strength: certain, cause: "Data went over sockets (NET/Socket), not RDMA (NET/IB)."}]
 command:
   description: The launcher's argument list.
   returned: success
@@ -225,12 +233,13 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._access.io import Store
+from ..module_utils._gate.judging import explain, judged
 from ..module_utils._host.errors import AidcError
 from ..module_utils._host.machine import Machine
 from ..module_utils._nccl.io import Bounds, Interrupted
 from ..module_utils._nccl.launch import Host, Job
 from ..module_utils._nccl.model import Expected
-from ..module_utils._nccl.run import Criteria, Report, judged, planned, tested
+from ..module_utils._nccl.run import Criteria, Report, planned, tested
 
 HOST_SPEC = {
     "name": {"type": "str", "required": True},
@@ -287,7 +296,7 @@ def report_of(module: AnsibleModule) -> Report:
     job = job_of(params, store)
     if module.check_mode:
         return planned(job, criteria, machine)
-    return tested(job, criteria, Bounds(params["time_limit_seconds"]), store, machine)
+    return explain(tested(job, criteria, Bounds(params["time_limit_seconds"]), store, machine))
 
 
 def judged_expected(params: t.Mapping[str, t.Any]) -> Expected:

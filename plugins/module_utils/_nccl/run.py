@@ -1,7 +1,7 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-"""What the module nccl_test does: launch, parse, judge; or judge a log that exists."""
+"""What the module nccl_test does: launch, parse, judge. A log that exists is judged by `_gate.judging`."""
 from __future__ import annotations
 
 import dataclasses
@@ -59,6 +59,7 @@ class Report:
     result: Result | None = None
     evidence: dict[str, t.Any] = dataclasses.field(default_factory=dict)
     path: str = ""
+    causes: list[dict[str, t.Any]] = dataclasses.field(default_factory=list)
 
     def as_dict(self) -> dict[str, t.Any]:
         text = bounded_text(Path(self.path)) if self.path and os.path.exists(self.path) else ""
@@ -66,7 +67,7 @@ class Report:
             "changed": False, "command": self.command, "commands": [self.command] if self.command else [],
             "verdict": self.verdict.to_dict() if self.verdict else None,
             "result": summary(self.result) if self.result else None,
-            "evidence": self.evidence, "log_path": self.path, "log": text,
+            "causes": self.causes, "evidence": self.evidence, "log_path": self.path, "log": text,
         }
 
 
@@ -98,18 +99,6 @@ def judge_file(path: Path, criteria: Criteria, expected: Expected) -> tuple[Verd
     with open(path, "rb") as stream:
         result = parse_file(stream)
     return judge(result, criteria.limit(), expected), result
-
-
-# -- state: judged ------------------------------------------------------------------------------------
-
-
-def judged(path: str, criteria: Criteria, expected: Expected) -> Report:
-    _refuse(criteria.problems())
-    try:
-        verdict, result = judge_file(Path(path), criteria, expected)
-    except OSError as error:
-        raise AidcError([Problem("log_file", f"{path}: {error.strerror}", "a log that can be read")]) from error
-    return Report([], verdict, result, {}, path)
 
 
 # -- state: tested ------------------------------------------------------------------------------------

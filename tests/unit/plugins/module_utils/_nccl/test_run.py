@@ -17,7 +17,6 @@ from ansible_collections.aidc.gpu_cluster.plugins.module_utils._host.machine imp
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._nccl import launch, run
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._nccl.io import Bounds
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._nccl.launch import Host, Job
-from ansible_collections.aidc.gpu_cluster.plugins.module_utils._nccl.model import Expected
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._nccl.run import Criteria, Report
 
 RUN = f"run-{os.getpid()}"
@@ -189,12 +188,3 @@ def test_check_mode_says_what_would_run(place: Path) -> None:
     assert not (place / "started").exists()
     missing = run.planned(dataclasses.replace(job, launcher="no-such-mpirun"), CRITERIA, Machine())
     assert missing.command[0] == "no-such-mpirun"
-
-
-def test_a_log_is_judged(tmp_path: Path) -> None:
-    path = tmp_path / "x.log"
-    path.write_text(GOOD, encoding="utf-8")
-    report = run.judged(str(path), CRITERIA, Expected())
-    assert report.verdict is not None and report.verdict.state == "PASS"
-    with pytest.raises(AidcError, match="No such file"):
-        run.judged(str(tmp_path / "none.log"), CRITERIA, Expected())
