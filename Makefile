@@ -1,6 +1,6 @@
 # The one description of what is installed, tested and run; .ci/run calls `make test`.
 .DELETE_ON_ERROR:
-.PHONY: help setup lab lab-down test lint unit integration
+.PHONY: help setup lab lab-down test lint unit integration bench sim
 
 PYTHON ?= python3
 VENV := .venv
@@ -22,3 +22,9 @@ test: setup ## lint, unit tests, then the lab: what CI runs
 
 lint unit integration: setup ## one tier of make test
 	@$(VENV)/bin/python tests/tiers.py $@
+
+bench: setup ## speed and memory of the log parser (100 MB)
+	@PYTHONPATH=. $(VENV)/bin/python benchmarks/bench_nccl_parse.py
+
+sim: setup ## error rates of the planner on simulated clusters (hours; see --help of tests.sim.table)
+	@$(VENV)/bin/python -m tests.sim.table

@@ -29,7 +29,7 @@ def gate(*argv: str, module: str = CHECKOUT, stdin: bytes = b"") -> tuple[int, s
 
 
 @pytest.mark.parametrize(("options", "code", "words"), [
-    (["--class", "h100"], 0, "PASS: peak busbw 468.36 GB/s is 97.6% of 480 GB/s"),
+    (["--class", "h100"], 0, "PASS: peak busbw 468.4 GB/s is 97.6% of 480 GB/s"),
     (["--min-busbw", "600"], 2, "SLOW: "),
     ([], 3, "INCOMPLETE: whole run, data checked"),
 ])
