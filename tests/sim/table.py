@@ -13,6 +13,7 @@ import typing as t
 from collections import Counter
 
 from .trial import Tally, quantile, trials, wilson
+from .world import FAULTS
 
 SIZES = (8, 64, 512, 4096)
 NOISES = (0.01, 0.03, 0.05)
@@ -21,9 +22,9 @@ DEFAULT_CLUSTERS = 3000
 Cell = tuple[int, float, int]
 
 
-def work(job: tuple[Cell, int, int]) -> tuple[Cell, Tally]:
-    (size, noise, faults), clusters, seed = job
-    return (size, noise, faults), trials(size, clusters, faults, noise, seed * 97 + faults)
+def work(job: tuple[Cell, int, int, tuple[str, ...]]) -> tuple[Cell, Tally]:
+    (size, noise, faults), clusters, seed, kinds = job
+    return (size, noise, faults), trials(size, clusters, faults, noise, seed * 97 + faults, kinds)
 
 
 def merged(tallies: t.Iterable[Tally]) -> Tally:
@@ -88,13 +89,14 @@ def main(argv: t.Sequence[str] | None = None) -> int:
     parser.add_argument("--clusters", type=int, help="for each N and noise (default 3000, 300 for 4096)")
     parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES))
     parser.add_argument("--noises", type=float, nargs="+", default=list(NOISES))
+    parser.add_argument("--kinds", nargs="+", choices=FAULTS, default=list(FAULTS), help="kinds of fault to draw from")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--processes", type=int, default=2)
     options = parser.parse_args(argv)
     jobs = []
     for size in options.sizes:
         clusters = options.clusters or CLUSTERS.get(size, DEFAULT_CLUSTERS)
-        jobs += [((size, noise, faults), -(-clusters // 3), options.seed)
+        jobs += [((size, noise, faults), -(-clusters // 3), options.seed, tuple(options.kinds))
                  for noise in options.noises for faults in (0, 1, 2, 3)]
     with multiprocessing.Pool(options.processes) as pool:
         cells = dict(pool.imap_unordered(work, sorted(jobs, reverse=True)))

@@ -133,9 +133,9 @@ def _search(case: Case, survey: Survey) -> Step[Survey | None]:
         # No group runs to verify with: all pairs of the rest once more, until nobody new is found.
         case.verified = survey.good = new == 0
         return survey
-    again = yield from _verify(case)
-    if new and again.good and case.suspects:
-        # Left out of the verification, or too weak to show in it: now that the worst is gone, once more.
+    again, left_out = yield from _verify(case)
+    if new and again.good and left_out.intersection(case.suspects):
+        # Suspects at the end of a slow path that was left out: now that the worst is gone, once more.
         again.good, again.rails, again.flaky = False, survey.rails, survey.flaky
     elif new == 0 and again.untested:
         case.no_result = True
@@ -159,21 +159,21 @@ def _first_look(case: Case) -> Step[Survey]:
     return survey
 
 
-def _verify(case: Case) -> Step[Survey]:
-    """Stage 5: the rest without the convicted; for a slow path without one of its leaves."""
+def _verify(case: Case) -> Step[tuple[Survey, set[str]]]:
+    """Stage 5: the rest without the convicted; for a slow path without one of its leaves, whose nodes are named."""
     nodes = case.rest()
     avoid = _one_side(case)
     kept = [node for node in nodes if node.name not in avoid and node.leaf not in avoid]
+    left_out = {node.name for node in nodes}.difference(node.name for node in kept)
     if len(kept) < 2:
         case.notes.append("not verified: without the convicted paths fewer than two nodes are left")
-        return Survey(good=True)
+        return Survey(good=True), left_out
     survey = yield from whole(case, "verify", kept, "all nodes without the convicted")
     if survey.good:
         case.verified = True
-        if len(kept) < len(nodes):
-            left = len(nodes) - len(kept)
-            case.notes.append(f"{left} sound nodes at one end of a slow path were left out of the verification")
-    return survey
+        if left_out:
+            case.notes.append(f"{len(left_out)} nodes at one end of a slow path were left out of the verification")
+    return survey, left_out
 
 
 def _one_side(case: Case) -> set[str]:
