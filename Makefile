@@ -26,5 +26,5 @@ lint unit integration: setup ## one tier of make test
 bench: setup ## speed and memory of the log parser (100 MB)
 	@PYTHONPATH=. $(VENV)/bin/python benchmarks/bench_nccl_parse.py
 
-sim: setup ## error rates of the planner on simulated clusters (hours; see --help of tests.sim.table)
+sim: setup ## error rates of the planner on simulated clusters (minutes to an hour; tests/sim/RESULTS.md)
 	@$(VENV)/bin/python -m tests.sim.table
