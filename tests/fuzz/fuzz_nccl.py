@@ -15,6 +15,7 @@ import json
 import math
 import random
 import sys
+import tempfile
 import time
 import typing as t
 from pathlib import Path
@@ -164,8 +165,11 @@ def run_atheris(count: int, seed: int) -> dict[str, int]:
     except ImportError:
         sys.exit("atheris is not installed; use --engine mutate or hypothesis")
     atheris.instrument_all()
-    atheris.Setup([sys.argv[0], f"-runs={count}", f"-seed={seed}", str(FIXTURES)],
-        lambda data: None if check(data) else None)
+    # libFuzzer writes what it finds into the first folder, and only reads the others.
+    found = tempfile.mkdtemp(prefix="fuzz-nccl-")
+    print(f"atheris: inputs that add coverage, and crashes, go to {found}", flush=True)
+    atheris.Setup([sys.argv[0], f"-runs={count}", f"-seed={seed}", f"-artifact_prefix={found}/crash-", found,
+                   str(FIXTURES)], lambda data: None if check(data) else None)
     atheris.Fuzz()
     return {}
 
