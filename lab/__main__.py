@@ -61,7 +61,7 @@ def run_doctor(instance: Instance, fleet: Fleet) -> int:
 
 def run_image(instance: Instance) -> int:
     state_dir(create=True)
-    build = instance.cgroup / "image"
+    build = instance.cgroup / lifecycle.BUILDERS
     with instance.lock("image"):
         there = instance.cgroup.exists()
         build.mkdir(parents=True, exist_ok=True)

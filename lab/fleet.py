@@ -5,16 +5,21 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from lab.personas import DEFAULT, PERSONAS, Persona
+
 FLEETS = Path(__file__).parent / "fleets"
 # An interface name has at most 15 characters, and the fabric's end of a rail is called HOST-rN.
 HOST_NAME = re.compile(r"^[a-z][a-z0-9]{0,10}$")
 NO_HARDWARE = "login"
+KEYS = ("management", "leaves", "hosts", "jump")
+SUDO = ("free", "password")
 
 
 class FleetError(Exception):
@@ -30,6 +35,8 @@ class Host:
     number: int
     leaf: str | None
     variables: dict[str, Any]
+    persona: Persona = PERSONAS[DEFAULT]
+    sudo_password: bool = False
 
 
 @dataclass(frozen=True)
@@ -38,6 +45,8 @@ class Fleet:
     management: ipaddress.IPv4Network
     leaves: dict[str, ipaddress.IPv4Network]
     hosts: tuple[Host, ...]
+    # The host through which all others are reached; None: all directly.
+    jump: str | None = None
 
     def management_address(self, host: Host) -> str:
         return str(self.management[host.number])
@@ -51,6 +60,16 @@ class Fleet:
         assert host.leaf is not None
         subnet = list(self.leaves[host.leaf].subnets(new_prefix=24))[rail]
         return f"{subnet[host.number]}/24"
+
+    def behind_jump(self, host: Host) -> bool:
+        return self.jump is not None and host.name != self.jump
+
+    def host(self, name: str) -> Host:
+        """Raises FleetError with the names there are."""
+        for host in self.hosts:
+            if host.name == name:
+                return host
+        raise FleetError(f"host {name!r}: wanted one of {', '.join(host.name for host in self.hosts)}")
 
 
 def fleet_path(name: str) -> Path:
@@ -66,6 +85,12 @@ def _network(where: str, value: Any) -> ipaddress.IPv4Network:
         raise FleetError(f"{where}: got {value!r}, wanted an IPv4 network such as 10.21.0.0/16 ({error})") from error
 
 
+def _one_of(where: str, value: Any, known: Iterable[str]) -> str:
+    if value not in known:
+        raise FleetError(f"{where}: got {value!r}, wanted one of {', '.join(known)}")
+    return str(value)
+
+
 def _host(where: str, number: int, entry: Any, leaves: dict[str, ipaddress.IPv4Network], classes: set[str]) -> Host:
     if not isinstance(entry, dict):
         raise FleetError(f"{where}: got {entry!r}, wanted a mapping with name and class")
@@ -78,20 +103,27 @@ def _host(where: str, number: int, entry: Any, leaves: dict[str, ipaddress.IPv4N
         raise FleetError(f"{where}.class: got {node_class!r}, wanted one of {', '.join(known)}")
     if node_class != NO_HARDWARE and leaf not in leaves:
         raise FleetError(f"{where}.leaf: got {leaf!r}, wanted one of {', '.join(sorted(leaves))}")
-    return Host(name, node_class, number, leaf, rest)
+    persona = _one_of(f"{where}.persona", rest.pop("persona", DEFAULT), PERSONAS)
+    sudo = _one_of(f"{where}.sudo", rest.pop("sudo", SUDO[0]), SUDO)
+    return Host(name, node_class, number, leaf, rest, PERSONAS[persona], sudo == SUDO[1])
 
 
-def load(path: Path, classes: set[str]) -> Fleet:
-    """Read ``path``; ``classes`` are the known hardware shapes. Raises FleetError."""
+def _mapping(path: Path) -> dict[str, Any]:
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, yaml.YAMLError) as error:
         raise FleetError(f"{path}: {error}") from error
     if not isinstance(data, dict):
         raise FleetError(f"{path}: got {type(data).__name__}, wanted a mapping with management, leaves and hosts")
-    unknown = set(data) - {"management", "leaves", "hosts"}
+    unknown = set(data) - set(KEYS)
     if unknown:
-        raise FleetError(f"{path}: unknown key {', '.join(sorted(unknown))}; known are management, leaves, hosts")
+        raise FleetError(f"{path}: unknown key {', '.join(sorted(unknown))}; known are {', '.join(KEYS)}")
+    return data
+
+
+def load(path: Path, classes: set[str]) -> Fleet:
+    """Read ``path``; ``classes`` are the known hardware shapes. Raises FleetError."""
+    data = _mapping(path)
     management = _network(f"{path}: management", data.get("management"))
     leaves = {name: _network(f"{path}: leaves.{name}", value) for name, value in (data.get("leaves") or {}).items()}
     entries = data.get("hosts") or []
@@ -109,4 +141,7 @@ def load(path: Path, classes: set[str]) -> Fleet:
         for other in networks[at + 1:]:
             if one.overlaps(other):
                 raise FleetError(f"{path}: networks {one} and {other} overlap")
-    return Fleet(path, management, leaves, hosts)
+    jump = data.get("jump")
+    if jump is not None:
+        _one_of(f"{path}: jump", jump, names)
+    return Fleet(path, management, leaves, hosts, jump)

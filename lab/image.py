@@ -1,6 +1,10 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The hosts' root file system: a Debian 13 image, built once and kept by what goes into it."""
+"""The hosts' root file systems: one image for each Debian release, built once and kept by what goes into it.
+
+An image is a bare node: what its provisioning needs, and nothing that a role of ours installs. The sources it was
+built from are kept beside it and not in it: a node's package sources are the site's business.
+"""
 from __future__ import annotations
 
 import hashlib
@@ -16,13 +20,18 @@ from lab.cache import building, unless_building
 from lab.cgroup import enter
 from lab.instance import LabError
 
+# Debian 13 is what most hosts run; 12 shows older tools (simulation.md 0.1).
 SUITE = "trixie"
+SUITES = {"trixie": "13", "bookworm": "12"}
 MIRROR_VARIABLE = "AIDC_LAB_MIRROR"
-# Until a role installs them, the image also carries openmpi-bin (nccl-tests' launcher).
+# libucx0 is a library below Open MPI and brings 180 MB of GPU libraries, perl is below lldpd and on every server: eight
+# hosts would unpack them at each start.
+# Programs come through roles (tests/unit/lab/test_repository.py).
 PACKAGES = (
-    "dbus", "ethtool", "iproute2", "iputils-ping", "kmod", "linux-sysctl-defaults", "openmpi-bin", "openssh-server",
-    "pciutils", "procps", "python3", "sudo", "systemd", "systemd-sysv", "udev",
+    "dbus", "iproute2", "iputils-ping", "kmod", "libucx0", "openssh-server", "pciutils", "perl", "procps",
+    "python3", "python3-apt", "sudo", "systemd", "systemd-sysv", "udev",
 )
+SUITE_PACKAGES = {"trixie": ("linux-sysctl-defaults",), "bookworm": ()}
 # Units that make no sense without a console, a real kernel or a way out (simulation.md 2, pitfall 5).
 MASKED = (
     "apt-daily-upgrade.timer", "apt-daily.timer", "console-getty.service", "dpkg-db-backup.timer", "e2scrub_all.timer",
@@ -39,24 +48,34 @@ HOOKS = (
 OPTIONS = (
     "--variant=apt", "--format=tar", "--dpkgopt=force-unsafe-io", '--aptopt=Acquire::Languages "none"',
     *(f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in ("doc", "info", "locale", "man")),
-    f"--include={','.join(PACKAGES)}", *(f"--customize-hook={hook}" for hook in HOOKS),
+    *(f"--customize-hook={hook}" for hook in HOOKS),
 )
 # Counts up when the same options give another image.
-FORMAT = "2"
+FORMAT = "3"
 NEEDED_BYTES = 2_000_000_000
 SHM = Path("/dev/shm")
 SCRATCH = "aidc-lab-image"
 
 
-def key() -> str:
-    return hashlib.sha256("\0".join((FORMAT, SUITE, os.uname().machine, *OPTIONS)).encode()).hexdigest()[:16]
+def packages(suite: str) -> tuple[str, ...]:
+    return (*PACKAGES, *SUITE_PACKAGES[suite])
 
 
-def path(cache: Path) -> Path:
-    return cache / f"image-{key()}"
+def key(suite: str = SUITE) -> str:
+    parts = (FORMAT, suite, os.uname().machine, *OPTIONS, *packages(suite))
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
-def sources(apt: Path = Path("/etc/apt")) -> str | None:
+def path(cache: Path, suite: str = SUITE) -> Path:
+    return cache / f"image-{key(suite)}"
+
+
+def apt_sources(image: Path) -> Path:
+    """Folder with the sources.list files that ``image`` was built from, for layers that install more."""
+    return image.with_name(f"{image.name}.apt")
+
+
+def sources(apt: Path = Path("/etc/apt"), suite: str = SUITE) -> str | None:
     """This machine's own Debian mirror with the suites renamed, or None: mmdebstrap's default.
 
     A machine whose mirror is set up by its owner gets the image from there, too.
@@ -68,7 +87,7 @@ def sources(apt: Path = Path("/etc/apt")) -> str | None:
     for name in ("sources.list.d/debian.sources", "sources.list"):
         file = apt / name
         if file.exists() and own[1] in (text := file.read_text(encoding="utf-8")):
-            return re.sub(rf"\b{own[1]}\b", SUITE, text)
+            return re.sub(rf"\b{own[1]}\b", suite, text)
     return None
 
 
@@ -88,10 +107,10 @@ def _sweep(cache: Path) -> None:
         shutil.rmtree(left, ignore_errors=True)
 
 
-def _bootstrap(scratch: Path, log: Path, cgroup: Path) -> None:
-    argv = ["mmdebstrap", *OPTIONS, SUITE, str(scratch / "image.tar")]
+def _bootstrap(suite: str, scratch: Path, log: Path, cgroup: Path) -> None:
+    argv = ["mmdebstrap", *OPTIONS, f"--include={','.join(packages(suite))}", suite, str(scratch / "image.tar")]
     mirror = os.environ.get(MIRROR_VARIABLE)
-    text = sources()
+    text = sources(suite=suite)
     if mirror:
         argv.append(mirror)
     elif text is not None:
@@ -110,9 +129,19 @@ def _bootstrap(scratch: Path, log: Path, cgroup: Path) -> None:
                        f"a mirror of your own is given in {MIRROR_VARIABLE}")
 
 
-def ensure(cache: Path, cgroup: Path, say: Callable[[str], None]) -> Path:
+def _take_sources(part: Path, kept: Path) -> None:
+    """Move the package sources out of the image, to where layers find them."""
+    shutil.rmtree(kept, ignore_errors=True)
+    (kept / "sources.list.d").mkdir(parents=True)
+    apt = part / "etc/apt"
+    for file in (apt / "sources.list", *(apt / "sources.list.d").glob("*")):
+        if file.exists():
+            shutil.move(file, kept / file.relative_to(apt))
+
+
+def ensure(cache: Path, cgroup: Path, say: Callable[[str], None], suite: str = SUITE) -> Path:
     """The image's folder, built first (in ``cgroup``) when it is not there. Safe against a kill at any moment."""
-    image = path(cache)
+    image = path(cache, suite)
     with building(cache, "image"):
         if image.exists():
             return image
@@ -120,15 +149,17 @@ def ensure(cache: Path, cgroup: Path, say: Callable[[str], None]) -> Path:
         if free < NEEDED_BYTES:
             raise LabError(f"{cache}: {free // 1_000_000} MB free, the image needs {NEEDED_BYTES // 1_000_000} MB")
         start = time.monotonic()
-        say(f"building the hosts' image (Debian {SUITE}, {len(PACKAGES)} packages and what they need; half a minute)")
+        say(f"building the hosts' image (Debian {SUITES[suite]}, {len(packages(suite))} packages and what they need; "
+            "half a minute)")
         _sweep(cache)
         part, scratch = cache / f"{image.name}.part", _scratch(cache)
         for directory in (part, scratch):
             directory.mkdir()
-        _bootstrap(scratch, cache / "image.log", cgroup)
+        _bootstrap(suite, scratch, cache / "image.log", cgroup)
         # Extended attributes carry file capabilities (ping's, for one).
         subprocess.run(["tar", "--xattrs", "--xattrs-include=*", "--exclude=./dev/*", "-C", str(part),
                         "-xf", f"{scratch}/image.tar"], check=True, preexec_fn=lambda: enter(cgroup))
+        _take_sources(part, apt_sources(image))
         part.rename(image)
         _sweep(cache)
         say(f"image ready: {size_bytes(image) // 1_000_000} MB, {time.monotonic() - start:.0f} s")

@@ -15,13 +15,14 @@ from lab.fleet import Fleet
 from lab.guest import Keys
 from lab.image import USER
 from lab.instance import NETNS_DIR, Instance
+from lab.repository.build import public_key
 
 ROOT = Path(__file__).resolve().parent.parent
 TRACKED = ROOT / "inventories" / "lab"
 
 SSH_CONFIG = """\
 # Made by `lab up`: ssh -F {file} HOST
-Host *
+{hosts}Host *
   User {user}
   IdentityFile {key}
   IdentitiesOnly yes
@@ -31,6 +32,9 @@ Host *
   ProxyUseFdpass yes
   ProxyCommand {python} -S -E {connect} {namespace} %h %p
 """
+# Before `Host *`, as ssh takes the first value it finds; a jump hands over bytes and no descriptor.
+SSH_HOST = "Host {name} {address}\n  HostName {address}\n"
+SSH_JUMP = "  ProxyJump {jump}\n  ProxyUseFdpass no\n"
 
 
 def write_access(instance: Instance, fleet: Fleet, keys: Keys, host_keys: dict[str, str]) -> Path:
@@ -38,14 +42,27 @@ def write_access(instance: Instance, fleet: Fleet, keys: Keys, host_keys: dict[s
     known = "".join(f"{fleet.management_address(host)} {host_keys[host.name]}\n" for host in fleet.hosts)
     known_hosts, config = instance.dir / "known_hosts", instance.dir / "ssh_config"
     known_hosts.write_text(known, encoding="utf-8")
-    text = SSH_CONFIG.format(
-        file=config, user=USER, key=keys.private, known_hosts=known_hosts, python=shlex.quote(sys.executable),
-        connect=shlex.quote(str(Path(__file__).with_name("connect.py"))), namespace=NETNS_DIR / instance.fabric,
-    )
+    hosts = ""
     for host in fleet.hosts:
-        text += f"Host {host.name}\n  HostName {fleet.management_address(host)}\n"
-    config.write_text(text, encoding="utf-8")
+        hosts += SSH_HOST.format(name=host.name, address=fleet.management_address(host))
+        if fleet.behind_jump(host):
+            hosts += SSH_JUMP.format(jump=fleet.jump)
+    config.write_text(SSH_CONFIG.format(
+        file=config, hosts=hosts, user=USER, key=keys.private, known_hosts=known_hosts,
+        python=shlex.quote(sys.executable), connect=shlex.quote(str(Path(__file__).with_name("connect.py"))),
+        namespace=NETNS_DIR / instance.fabric,
+    ), encoding="utf-8")
     return config
+
+
+def package_sources(instance: Instance, fleet: Fleet) -> dict[str, Any]:
+    """The lab's mirror, as a site without internet access names its own (role package_sources)."""
+    return {"apt": {"replace_system": True, "repositories": [{
+        "name": "lab",
+        "uris": [f"http://{fleet.fabric_address()}/debian"],
+        "components": ["main"],
+        "key_file": str(public_key(instance.state / "cache")),
+    }]}}
 
 
 def hosts_file(instance: Instance, fleet: Fleet, config: Path) -> dict[str, Any]:
@@ -53,12 +70,17 @@ def hosts_file(instance: Instance, fleet: Fleet, config: Path) -> dict[str, Any]
     children: dict[str, Any] = {}
     for host in fleet.hosts:
         group = children.setdefault(host.node_class, {"hosts": {}})
-        group["hosts"][host.name] = {"ansible_host": fleet.management_address(host), **host.variables}
+        entry = {"ansible_host": fleet.management_address(host), **host.variables}
+        if host.sudo_password:
+            entry["ansible_become_password"] = "{{ lookup('ansible.builtin.file', '%s') }}" % (
+                instance.dir / "become_password")
+        group["hosts"][host.name] = entry
     return {"all": {
         "vars": {
             "ansible_user": USER,
             "ansible_ssh_common_args": f"-F {config}",
             "ansible_control_path_dir": str(instance.dir / "cp"),
+            "aidc_sources": package_sources(instance, fleet),
         },
         "children": children,
     }}

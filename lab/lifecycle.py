@@ -15,16 +15,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from lab import cgroup, doctor, fabric, guest, image, inventory, netns
+from lab import cgroup, doctor, fabric, guest, image, inventory, layer, netns, personas
 from lab.fleet import Fleet, Host
 from lab.hardware.spec import NodeSpec, node_spec
 from lab.instance import Instance, LabError
 from lab.inventory import ROOT
+from lab.repository import build as repository
 from lab.standin import build as standin
 
 # A locally administered prefix for the management ports, which are not the emulated hardware's.
 MANAGEMENT_MAC = "02:ad:c0:00:00:{number:02x}"
 BOOT_SECONDS = 60.0
+# Cgroups beside those of the hosts, whose names have no hyphen.
+REPOSITORY, BUILDERS = "lab-repository", "lab-image"
 
 
 def say(text: str) -> None:
@@ -61,14 +64,11 @@ class Up:
                       for host in fleet.hosts}
 
     def run(self) -> None:
-        (self.instance.cgroup / "image").mkdir()
-        cache, builders = self.instance.state / "cache", self.instance.cgroup / "image"
-        root = image.ensure(cache, builders, say)
-        programs = standin.ensure(cache, root, builders, say)
         with timed(f"files of {len(self.fleet.hosts)} hosts"):
-            config = self.write_files(root, programs)
+            config = self.write_files(self.build())
         with timed("fabric"):
             self.make_fabric()
+            self.start_repository()
         with timed(f"{len(self.fleet.hosts)} hosts answer on SSH"):
             self.start_hosts()
             self.wait_for_ssh()
@@ -89,9 +89,27 @@ class Up:
             raise LabError("this machine cannot run this fleet:\n" +
                            "\n".join(f"  {check.name}: {check.text}" for check in bad))
 
-    def write_files(self, root: Path, programs: Path) -> Path:
-        layer = self.instance.dir / "guest"
-        guest.build_layer(layer, programs / "bin")
+    def build(self) -> dict[str, tuple[Path, ...]]:
+        """Images, layers and package repositories of the fleet; the lower folders of each persona's root."""
+        cache, builders = self.instance.state / "cache", self.instance.cgroup / BUILDERS
+        builders.mkdir()
+        www = self.instance.dir / "www/debian"
+        for name in ("dists", "pool"):
+            (www / name).mkdir(parents=True)
+        lower = {}
+        for persona in sorted({host.persona for host in self.fleet.hosts}, key=lambda persona: persona.name):
+            lower[persona.name] = personas.ensure(cache, persona.name, builders, say)
+            if not (www / "pool" / persona.suite).exists():
+                base = lower[persona.name][-1]
+                programs = standin.ensure(cache, base, builders, say)
+                made = repository.ensure(cache, base, programs, persona.suite, builders, say)
+                for path in (*made.glob("dists/*"), *made.glob("pool/*")):
+                    (www / path.relative_to(made)).symlink_to(path)
+        return lower
+
+    def write_files(self, lower: dict[str, tuple[Path, ...]]) -> Path:
+        layer_dir = self.instance.dir / "guest"
+        guest.build_layer(layer_dir)
         (self.instance.dir / "cp").mkdir()
         keys = guest.make_keys(self.instance.dir)
         host_keys = {}
@@ -101,10 +119,11 @@ class Up:
             directory.mkdir(parents=True)
             (directory / "console.log").touch()
             rails = [rail.netdev for rail in spec.rails] if spec else []
-            host_keys[host.name] = guest.seed(self.instance, self.fleet, host, rails, root, keys)
+            base = lower[host.persona.name]
+            host_keys[host.name] = guest.seed(self.instance, self.fleet, host, rails, base[-1], keys)
             record: dict[str, Any] = {
                 "ports": [dataclasses.asdict(port) for port in cables(host, spec)],
-                "lower": [str(layer), str(root)],
+                "lower": [str(path) for path in (layer_dir, *base)],
                 "spec": spec.to_json() if spec else None,
             }
             (directory / "host.json").write_text(json.dumps(record), encoding="utf-8")
@@ -115,6 +134,16 @@ class Up:
                           for port in cables(host, self.specs[host.name]) if port.rate_gbps is not None})
         fabric.create(self.instance, bridges, f"{self.fleet.fabric_address()}/{self.fleet.management.prefixlen}",
                       [host.name for host in self.fleet.hosts])
+
+    def start_repository(self) -> None:
+        where = self.instance.cgroup / REPOSITORY
+        where.mkdir()
+        with open(self.instance.dir / "repository.log", "ab") as log:
+            subprocess.Popen(
+                [sys.executable, "-m", "lab.repository.server", self.instance.fabric, self.fleet.fabric_address(),
+                 str(self.instance.dir / "www")],
+                cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+                preexec_fn=lambda: cgroup.enter(where))
 
     def start_hosts(self) -> None:
         for host in self.fleet.hosts:
@@ -143,6 +172,9 @@ class Up:
             time.sleep(0.1)
 
     def wait_until_running(self) -> None:
+        if not cgroup.populated(self.instance.cgroup / REPOSITORY):
+            log = self.instance.dir / "repository.log"
+            raise LabError(f"the package repository's server ended; {log}:\n{log.read_text(encoding='utf-8').strip()}")
         ask = ["systemctl", "is-system-running", "--wait"]
         waiting = {host.name: subprocess.Popen(inside(self.instance, host.name, ask), text=True,
                                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -196,7 +228,7 @@ def inside(instance: Instance, host: str, argv: list[str]) -> list[str]:
 
 
 def alive(instance: Instance) -> bool:
-    """Whether every host of a finished ``up`` still has its PID 1."""
+    """Whether every host of a finished ``up`` still has its PID 1, and the package repository its server."""
     record = instance.read()
     if record.get("status") != "up":
         return False
@@ -205,7 +237,7 @@ def alive(instance: Instance) -> bool:
             init_pid(instance, host)
     except LabError:
         return False
-    return True
+    return cgroup.populated(instance.cgroup / REPOSITORY)
 
 
 def up(instance: Instance, fleet: Fleet, directory: Path) -> None:
@@ -245,8 +277,8 @@ def _down(instance: Instance) -> None:
     fabric.disconnect(instance)
     if not record.get("netns_mounted", True):
         leave_netns_directory(instance)
-    image.sweep(instance.state / "cache")
-    standin.sweep(instance.state / "cache")
+    for cached in (image, layer, standin, repository):
+        cached.sweep(instance.state / "cache")
     if "inventory" in record:
         Path(record["inventory"]).unlink(missing_ok=True)
     if instance.dir.exists():

@@ -20,7 +20,7 @@ from lab.hardware.spec import node_spec
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
-GUEST = ROOT / "lab" / "hardware" / "guest"
+PACKAGE = ROOT / "lab" / "repository" / "packages" / "ibverbs-utils"
 # Runs in the host's mount namespace; arguments: root directory, specification, socket.
 INSIDE = """
 import os, socket, sys
@@ -117,7 +117,7 @@ class Host:
         return self.path(name).read_text(encoding="utf-8").rstrip("\n")
 
     def ibv_devinfo(self, *options: str) -> subprocess.CompletedProcess[str]:
-        tool = (GUEST / "usr/bin/ibv_devinfo").read_text(encoding="utf-8")
+        tool = (PACKAGE / "usr/bin/ibv_devinfo").read_text(encoding="utf-8")
         return self.run("/usr/bin/python3", "-c", tool, *options)
 
     def gids(self, rail: int) -> list[tuple[int, str, str, str]]:

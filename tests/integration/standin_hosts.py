@@ -29,10 +29,10 @@ BARE = ("setpriv", "--no-new-privs", "--inh-caps=-all", "--bounding-set=-all")
 
 KEEPER = r"""
 set -eu
-cd "$1"; image=$2
+cd "$1"; lower=$2
 mount -t tmpfs -o mode=755 layer layer
 mkdir layer/upper layer/work layer/root
-mount -t overlay -o "lowerdir=$image,upperdir=$1/layer/upper,workdir=$1/layer/work" layer layer/root
+mount -t overlay -o "lowerdir=$lower,upperdir=$1/layer/upper,workdir=$1/layer/work" layer layer/root
 root=$1/layer/root
 mkdir -p "$root/run/netns" "$root/run/aidc-lab" "$root/hosts" "$root/standin" "$root/sys/class/infiniband" \
     "$root/sys/devices" "$root/dev/shm" "$root/dev/pts"
@@ -86,8 +86,8 @@ def ip(*words: str) -> str:
 
 
 class Hosts:
-    def __init__(self, work: Path, image: Path, standin: Path, nodes: int = 3, rails: int = 2) -> None:
-        self.work, self.image, self.standin, self.rails = work, image, standin, rails
+    def __init__(self, work: Path, lower: str, standin: Path, nodes: int = 3, rails: int = 2) -> None:
+        self.work, self.lower, self.standin, self.rails = work, lower, standin, rails
         self.prefix = f"ringtest-{os.getpid()}-"
         self.fabric = self.prefix + "fab"
         self.names = [f"h{i + 1}" for i in range(nodes)]
@@ -147,7 +147,7 @@ class Hosts:
         self._network()
         self.keeper = subprocess.Popen(
             ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child=SIGKILL",
-             "sh", "-c", KEEPER, "keeper", str(self.work), str(self.image), str(self.standin)])
+             "sh", "-c", KEEPER, "keeper", str(self.work), self.lower, str(self.standin)])
         while not (self.work / "ready").exists():
             if self.keeper.poll() is not None:
                 raise RuntimeError("the hosts' root did not come up")

@@ -27,6 +27,10 @@ DROP_IN = "/etc/systemd/network/20-{}.network.d/50-aidc-mtu.conf"
 # The part of site.yml that these tests are about, without the gate.
 FABRIC = "playbooks/fabric.yml"
 MODULE = "aidc.gpu_cluster.mlx5_port"
+# Program -> package that brings it, by a role.
+PROGRAMS = {"ibv_devinfo": "ibverbs-utils", "ethtool": "ethtool", "ib_write_bw": "perftest", "mstconfig": "mstflint",
+            "prterun": "openmpi-bin", "all_reduce_perf": "nccl-tests"}
+GPU_PACKAGES = ("openmpi-bin", "nccl-tests")
 
 
 def rails_of(host: str) -> list[str]:
@@ -44,12 +48,70 @@ def active_mtu(lab: Lab, host: str) -> list[int]:
     return [int(line.split()[1]) for line in output.splitlines() if line.strip().startswith("active_mtu:")]
 
 
+def state_of(lab: Lab, host: str) -> str:
+    """What a run could change: packages, files of /etc, links; without what changes by itself."""
+    return lab.inside(host, "sh", "-c", "dpkg-query -W; find /etc /usr/local /opt -type f -exec sha256sum {} + | sort; "
+                                        "ip -o link; ls /var/lib/apt/lists").stdout
+
+
 @pytest.fixture(scope="module")
-def first(lab: Lab) -> Play:
+def bare(lab: Lab) -> dict[str, str]:
     """Before anything is configured: the hosts are bare, so that a first run has something to do."""
     assert {mtu(lab, host, rail) for host in HOSTS for rail in rails_of(host)} == {1500}
-    assert {value for host in HOSTS for value in active_mtu(lab, host)} == {1024}
+    found = {host: state_of(lab, host) for host in HOSTS}
+    for host in HOSTS:
+        assert "\nsystemd\t" in found[host], "the listing of packages sees nothing"
+        for program in PROGRAMS:
+            assert lab.inside(host, "sh", "-c", f"command -v {program}", check=False).returncode != 0, program
+    return found
+
+
+@pytest.fixture(scope="module")
+def predicted(lab: Lab, bare: dict[str, str]) -> Play:
+    return lab.play("site.yml", "--check", "--diff")
+
+
+@pytest.fixture(scope="module")
+def first(lab: Lab, predicted: Play) -> Play:
     return lab.play("site.yml")
+
+
+def test_check_mode_on_bare_hosts_predicts_and_changes_nothing(lab: Lab, bare: dict[str, str], predicted: Play) -> None:
+    assert predicted.code == 0, predicted.text[-4000:]
+    assert sorted(predicted.changed()) == sorted(HOSTS)
+    assert {host: state_of(lab, host) for host in HOSTS} == bare
+    told = [task for task in predicted.tasks if "predicted" in task["task"]["name"]]
+    said = [result["msg"] for task in told for result in task["hosts"].values()]
+    assert all("unpredictable until role rdma_stack" in text for text in said)
+    assert sorted(told[0]["hosts"]) == sorted(HOSTS)
+
+
+def test_no_change_is_missing_from_the_prediction(predicted: Play, first: Play) -> None:
+    """Task by task: what changed was predicted, or its role said that it cannot know."""
+    def changes(play: Play) -> set[tuple[str, str]]:
+        return {(task["task"]["name"], host) for task in play.tasks for host, result in task["hosts"].items()
+                if result.get("changed")}
+
+    missing = {name for name, _host in changes(first) - changes(predicted)}
+    # The first is told as unpredictable; keys and processes of a gate's run exist only while it runs.
+    assert missing <= {"aidc.gpu_cluster.mlx5_port : MTU of all rails, now and at boot"}
+    assert changes(predicted) <= changes(first)
+
+
+def test_each_tool_came_through_a_role_from_the_labs_repository(lab: Lab, first: Play) -> None:
+    log = (lab.instance.dir / "repository.log").read_text(encoding="utf-8")
+    for host in HOSTS:
+        for program, package in PROGRAMS.items():
+            if package in GPU_PACKAGES and host not in CLASS_HOSTS["gb200"] + CLASS_HOSTS["l40s"]:
+                continue
+            where = lab.host(host).check_output("readlink -f $(command -v %s)", program)
+            assert lab.host(host).check_output("dpkg -S %s", where).split(":")[0] == package
+            address = f"10.77.0.{['login1', *HOSTS].index(host) + 1} "
+            fetched = [line for line in log.splitlines() if line.startswith(address) and f"/{package}_" in line]
+            assert fetched, f"{host} did not fetch {package}"
+        # Signed: apt itself checked it, and no other source is in use.
+        policy = lab.host(host).check_output("apt-cache policy")
+        assert "10.77.0.254" in policy and policy.count("http") == policy.count("http://10.77.0.254")
 
 
 def test_first_run_configures_every_rail(lab: Lab, first: Play) -> None:
@@ -181,9 +243,12 @@ def test_broken_ibv_devinfo_gives_a_clear_result_and_no_change(lab: Lab, broken_
     assert done.code != 0
     assert seconds < 60, f"{seconds:.0f} s"
     assert "Traceback" not in done.text
-    message = done.results(MODULE)[host]["msg"]
-    assert "ibv_devinfo" in message
-    assert "nothing was changed" in message.lower()
+    if broken_tool == "missing":
+        assert "not found: ibv_devinfo after the installation of" in done.results("ansible.builtin.assert")[host]["msg"]
+    else:
+        message = done.results(MODULE)[host]["msg"]
+        assert "ibv_devinfo" in message
+        assert "nothing was changed" in message.lower()
     assert mtu(lab, host, rail) == 1500
     lab.inside(host, "ip", "link", "set", rail, "mtu", str(MTU))
     assert lab.inside(host, "pgrep", "-f", TOOL, check=False).stdout == "", "the tool still runs"

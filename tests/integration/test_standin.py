@@ -16,6 +16,7 @@ import pytest
 
 from lab import cgroup as cgroups
 from lab import image as images
+from lab import layer
 from lab.instance import cgroup_mount
 from lab.standin import build
 from lab.state import state_dir
@@ -63,8 +64,10 @@ def standin(work: Path, image: Path, cgroup: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def hosts(work: Path, image: Path, standin: Path) -> Iterator[Hosts]:
-    hosts = Hosts(work, image, standin, NODES, RAILS)
+def hosts(work: Path, image: Path, standin: Path, cgroup: Path) -> Iterator[Hosts]:
+    # The image has no MPI; on a lab's hosts a role installs it.
+    mpi = layer.ensure(image.parent, "mpi", (image,), layer.install("openmpi-bin"), cgroup, print)
+    hosts = Hosts(work, f"{mpi}:{image}", standin, NODES, RAILS)
     try:
         hosts.up()
         yield hosts

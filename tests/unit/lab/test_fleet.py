@@ -50,6 +50,9 @@ def test_addresses_come_from_the_place_in_the_file(tmp_path: Path) -> None:
     (("198.51.0.0/16", "192.0.0.0/16"), "overlap"),
     (("management:", "managment:"), "unknown key managment"),
     (("192.0.2.0/24", "192.0.2.0/30"), "do not fit"),
+    (("leaf: leaf1,", "leaf: leaf1, persona: arch,"), r"hosts\[1\].persona: got 'arch', wanted one of debian13"),
+    (("leaf: leaf1,", "leaf: leaf1, sudo: never,"), r"hosts\[1\].sudo: got 'never', wanted one of free, password"),
+    (("leaves:", "jump: gate9\nleaves:"), "jump: got 'gate9', wanted one of login1, gb1"),
 ])
 def test_each_mistake_names_the_place(tmp_path: Path, change: tuple[str, str], message: str) -> None:
     assert change[0] in GOOD
@@ -66,3 +69,20 @@ def test_files_that_are_no_fleet(tmp_path: Path, text: str) -> None:
 def test_missing_file(tmp_path: Path) -> None:
     with pytest.raises(fleet.FleetError, match="nowhere.yml"):
         fleet.load(tmp_path / "nowhere.yml", CLASSES)
+
+
+def test_persona_and_access_are_no_inventory_variables(tmp_path: Path) -> None:
+    text = GOOD.replace("leaf: leaf1,", "leaf: leaf1, persona: ubuntu, sudo: password,") + "jump: login1\n"
+    found = read(tmp_path, text)
+    assert found.hosts[1].variables == {"nvlink_domain": "nvl1"}
+    assert (found.hosts[1].persona.owner, found.hosts[1].persona.repository_suite) == ("netplan", "noble")
+    assert found.hosts[1].sudo_password
+    assert [found.behind_jump(host) for host in found.hosts] == [False, True]
+    assert found.host("gb1") == found.hosts[1]
+    with pytest.raises(fleet.FleetError, match="host 'gb9': wanted one of login1, gb1"):
+        found.host("gb9")
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in fleet.FLEETS.glob("*.yml")))
+def test_shipped_fleets_load(name: str) -> None:
+    assert fleet.load(fleet.fleet_path(name), CLASSES).hosts

@@ -77,12 +77,18 @@ def test_no_nodes_is_an_error(tmp_path: Path, hosts: dict[str, t.Any]) -> None:
     assert "the groups gb200, l40s and epyc9754 are empty" in words(done.stdout)
 
 
+def off(value: t.Any) -> dict[str, t.Any]:
+    """Every role that would contact the node off; unquoted, YAML makes a boolean of it."""
+    roles = ("package_sources", "rdma_stack", "mlx5_port", "nccl_stack", "nccl_gate")
+    return {f"{role}_mode": value for role in roles}
+
+
 def test_site_reads_the_fleet_record_and_prints_the_table(tmp_path: Path) -> None:
-    path = inventory(tmp_path, {"gb200": {"g1": {"mlx5_port_mode": "off"}, "g2": {"mlx5_port_mode": False}}})
+    path = inventory(tmp_path, {"gb200": {"g1": off("off"), "g2": off(False)}})
     port = {"state": "ACTIVE", "netdev": "rail0", "mtu_bytes": 4200, "rdma_mtu_bytes": 4096, "gids": []}
     device = {"pci": "0000:03:00.0", "rail": 0, "rdma_device": "mlx5_0", "ports": [port]}
     store.store(tmp_path / ".state", "mlx5_info", "g1", {"devices": [device]}, None)
-    done = playbook(path, "site.yml", "-e", "nccl_gate_mode=off")
+    done = playbook(path, "site.yml")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "g1 0 0000:03:00.0 rail0 mlx5_0 ACTIVE 4200 4096" in words(done.stdout)
     assert "g2 - no record" in words(done.stdout)

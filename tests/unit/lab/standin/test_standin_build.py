@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from lab import layer
 from lab.instance import LabError
 from lab.standin import build
 
@@ -42,15 +43,15 @@ def test_sources_are_all_there_and_short() -> None:
     assert all(len(file.read_text().splitlines()) < 300 for file in build.sources())
 
 
-def fake_compile(image: Path, work: Path, log: Path, cgroup: Path) -> None:
+def fake_run(what: str, lower: tuple[Path, ...], work: Path, body: str, log: Path, cgroup: Path) -> None:
+    assert lower == (IMAGE,)
     assert (work / "source" / "ring.c").exists()
-    assert (work / "layer").is_dir()
     (work / "bin" / build.PROGRAMS[0]).write_text("program")
 
 
 def test_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
-    monkeypatch.setattr(build, "_compile", fake_compile)
+    monkeypatch.setattr(layer, "run", fake_run)
     done = build.ensure(tmp_path, IMAGE, CGROUP, said.append)
     assert done == build.path(tmp_path, IMAGE)
     assert sorted(path.name for path in (done / "bin").iterdir()) == sorted(build.PROGRAMS)
@@ -58,7 +59,7 @@ def test_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [path.name for path in done.iterdir()] == ["bin"]
     assert len(said) == 2
 
-    monkeypatch.setattr(build, "_compile", None)
+    monkeypatch.setattr(layer, "run", None)
     assert build.ensure(tmp_path, IMAGE, CGROUP, said.append) == done
     assert len(said) == 2
 
@@ -75,7 +76,7 @@ def test_a_failed_build_says_why_and_is_no_build(tmp_path: Path, monkeypatch: py
         (tmp_path / "standin.log").write_text("reading\nE: Unable to locate package gcc\n")
         return Failed()
 
-    monkeypatch.setattr(build.subprocess, "Popen", popen)
+    monkeypatch.setattr(layer.subprocess, "Popen", popen)
     with pytest.raises(LabError, match=r"(?s)exit status 100.*standin.log:.*Unable to locate package gcc"):
         build.ensure(tmp_path, IMAGE, CGROUP, lambda _text: None)
     assert not build.path(tmp_path, IMAGE).exists()
