@@ -18,7 +18,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from typing import Any
 from lab import boot, cgroup, fabric, faults
 from lab import syscalls as sc
 from lab.hardware import mount
+from lab.hardware.door import DoorError
 from lab.hardware.spec import NodeSpec
 from lab.hardware.state import Event
 from lab.instance import NETNS_DIR, Instance, LabError
@@ -62,7 +63,7 @@ class Supervisor:
         inside.mkdir(exist_ok=True)
         fabric.connect(self.instance, self.host, self.ports)
         with self.hardware_model(kind) as channel:
-            faults.before_boot(self.instance, self.host)
+            self._with_faults(lambda: faults.before_boot(self.instance, self.host, kind.value))
             pid = os.fork()
             if pid == 0:
                 self._guarded(lambda: self._enter_namespaces(inside, channel))
@@ -70,15 +71,19 @@ class Supervisor:
                 # Only the hardware model may end up with the FUSE descriptor, and only PID 1 with
                 # this end of the channel (simulation.md 0b.4).
                 channel.close()
-            try:
-                faults.after_boot(self.instance, self.host, pid)
-            except (LabError, OSError) as error:
-                self.log(f"faults: {error}")
+            self._with_faults(lambda: faults.after_boot(self.instance, self.host, pid))
             _pid, status = os.waitpid(pid, 0)
         cgroup.kill(inside)
         cgroup.remove(inside)
         code = os.waitstatus_to_exitcode(status)
         return code - 128 if code > 128 else 0
+
+    def _with_faults(self, function: Callable[[], None]) -> None:
+        """A fault that cannot be set again is told, and the host boots all the same."""
+        try:
+            function()
+        except (LabError, DoorError, OSError) as error:
+            self.log(f"faults: {error}")
 
     @contextmanager
     def hardware_model(self, kind: Event) -> Iterator[socket.socket | None]:
