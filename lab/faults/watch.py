@@ -6,6 +6,7 @@ Open MPI 5 runs as prterun, so the names of a program are given, several of them
 """
 from __future__ import annotations
 
+import os
 import re
 import sys
 import time
@@ -22,8 +23,10 @@ LOGIN = re.compile(r"sshd(-session)?: [^ @\[]+@")
 
 
 def command(pid: int) -> list[str]:
-    """Name of a process as the kernel has it, then its command line as one text; empty when it is gone."""
+    """Name of a process as the kernel has it, then its command line; empty when it is gone or not in a host."""
     try:
+        if os.readlink(f"/proc/{pid}/ns/pid") == os.readlink("/proc/self/ns/pid"):
+            return []
         name = Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace").strip()
         line = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
     except OSError:
@@ -60,7 +63,7 @@ def wait(processes: Callable[[], Iterable[int]], look: Callable[[int], list[str]
 def main() -> None:
     name, host, process, logins, delay = sys.argv[1:]
     instance = Instance(name)
-    inside = instance.host_cgroup(host) / "inside"
+    everything = instance.host_cgroup(host)  # what `lab exec` starts is not in the host's own part of it
     count = int(logins)
     matches = is_login if count else is_program(process.split(","))
     armed = [True]
@@ -71,13 +74,13 @@ def main() -> None:
             print("armed", flush=True)
         time.sleep(POLL_SECONDS)
 
-    wait(lambda: cgroup.pids(inside), command, matches, max(count, 1), pause)
+    wait(lambda: cgroup.pids(everything), command, matches, max(count, 1), pause)
     time.sleep(float(delay))
     power.off(instance, host)
     with store.locked(instance):
         records = store.read(instance)
         for record in records:
-            if record.name and record.target == host and any("watch" in step for step in record.row["steps"]):
+            if record.target == host and any("watch" in step for step in record.row["steps"]):
                 record.state = "fired"
         store.write(instance, records)
 
