@@ -136,11 +136,12 @@ def _restore(saved: dict[str, Any], original: bytes, content: str | None) -> Non
             os.unlink(temporary)
         os.symlink(saved["link"], temporary)
         os.rename(temporary, path)
-        return
-    _write_over(path, original, saved["mode"])
-    os.chown(path, saved["uid"], saved["gid"])
-    os.chmod(path, saved["mode"])
-    os.utime(path, ns=(saved["mtime_ns"], saved["mtime_ns"]))
+    else:
+        _write_over(path, original, saved["mode"])
+    os.lchown(path, saved["uid"], saved["gid"])
+    if saved["link"] is None:
+        os.chmod(path, saved["mode"])  # again: chown takes the set-user-ID bit away
+    os.utime(path, ns=(saved["mtime_ns"], saved["mtime_ns"]), follow_symlinks=False)
 
 
 def mount_over(pid: int, keep: Path, tool: str, content: str) -> None:

@@ -36,7 +36,7 @@ LISTING = """
 find /sys/class/net /sys/class/infiniband /sys/class/infiniband_verbs /sys/bus/pci /dev/infiniband /sys/devices/pci* \
   '(' -name gids -o -name gid_attrs -o -name '*counters' -o -name statistics -o -name queues ')' -prune \
   -o -printf '%p %y %m %l\\n'
-grep -rhv '^\\(0000:\\)*0000$' /sys/class/infiniband/*/ports/1/gids/[0-9] /dev/null | sort | sed 's/^/gid /'
+grep -hv '^\\(0000:\\)*0000$' /sys/class/infiniband/*/ports/1/gids/[0-9] | sed 's/^/gid /'
 find /usr/bin/ibv_devinfo /usr/sbin/ip /usr/bin/ip /etc/systemd/network/ ! -type d -printf '%p %y %m %u %g %T@ %s %l\\n'
 sha256sum /usr/bin/ibv_devinfo /usr/bin/ip /etc/systemd/network/*
 cut -d ' ' -f 2-4 /proc/mounts | grep -v /run/credentials | sed 's/^/mount /'
@@ -108,7 +108,7 @@ class FaultLab:
         """The state of both hosts and of the fabric, without what a new link has new (index, the far end's MAC)."""
         shown: dict[str, Any] = {}
         for host in RAILS:
-            shown[f"{host} listing"] = self.out(host, "sh", "-c", LISTING).splitlines()
+            shown[f"{host} listing"] = sorted(self.out(host, "sh", "-c", LISTING).splitlines())
             shown[f"{host} link"] = plain(json.loads(self.out(host, "ip", "-d", "-j", "link")))
             shown[f"{host} addr"] = plain(json.loads(self.out(host, "ip", "-j", "addr")))
         ports = plain(self.fabric("ip", "-d", "-j", "link"))
