@@ -39,7 +39,7 @@ find /sys/class/net /sys/class/infiniband /sys/class/infiniband_verbs /sys/bus/p
 grep -hv '^\\(0000:\\)*0000$' /sys/class/infiniband/*/ports/1/gids/[0-9] | sed 's/^/gid /'
 find /usr/bin/ibv_devinfo /usr/sbin/ip /usr/bin/ip /etc/systemd/network/ ! -type d -printf '%p %y %m %u %g %T@ %s %l\\n'
 sha256sum /usr/bin/ibv_devinfo /usr/bin/ip /etc/systemd/network/*
-cut -d ' ' -f 2-4 /proc/mounts | grep -v /run/credentials | sed 's/^/mount /'
+cut -d ' ' -f 2-3 /proc/mounts | grep -v /run/credentials | sed 's/^/mount /'
 grep -H . /sys/class/infiniband/*/ports/1/state /sys/class/net/*/mtu /sys/class/net/*/carrier
 """
 
@@ -53,6 +53,16 @@ class FaultLab:
                               timeout=90)
         assert (done.returncode == 0) is ok, f"lab {' '.join(argv)}: {done.returncode} {done.stdout}{done.stderr}"
         return (done.stdout + done.stderr).strip()
+
+    def both(self, *argv: str) -> None:
+        """A command for each host, at the same time."""
+        running = [subprocess.Popen(lab_command(*argv, host, name=NAME), cwd=ROOT, stdout=subprocess.PIPE,
+                                    stderr=subprocess.STDOUT, text=True) for host in RAILS]
+        for process in running:
+            text = process.communicate(timeout=90)[0]
+            assert process.returncode == 0, text
+        for host in RAILS:
+            self.settled(host)
 
     def fault(self, *argv: str, ok: bool = True) -> str:
         return self.lab("fault", *argv, ok=ok)

@@ -43,6 +43,8 @@ def fixture_whole(lab: FaultLab, before: dict[str, Any]) -> Iterator[FaultLab]:
     assert manage.show(lab.instance) == ["no fault is set"]
     after = lab.picture()
     for key in before:
+        if isinstance(before[key], list):
+            assert set(before[key]) ^ set(after[key]) == set(), key
         assert after[key] == before[key], key
 
 
@@ -190,7 +192,7 @@ def test_host_dies(whole: FaultLab) -> None:
     set_fault(whole, "host-dies", "two", "process=sleep", "delay=0.5")
     done = whole.ssh("two", "echo before; sleep 10; echo after")
     assert (done.returncode, done.stdout) == (255, "before\n")
-    assert until(lambda: "(has struck)" in whole.fault("show")) and not whole.ping("one", "two")
+    assert until(lambda: "(has struck)" in manage.show(whole.instance)[0]) and not whole.ping("one", "two")
     assert "two runs" in whole.fault("clear", "host-dies", "two")
     set_fault(whole, "host-dies", "two", "logins=2")
     assert whole.ssh("two", "sleep 0.3; echo alive").stdout == "alive\n"
@@ -206,7 +208,7 @@ def test_what_survives_a_reboot(whole: FaultLab) -> None:
     for argv in (("slow-rail", "one", "rail=1"), ("lost-nic", "one"), ("link-down", "one", "rail=2"),
                  ("missing-tool", "one"), ("full-disk", "one"), ("hung-tool", "one", "tool=sleep"),
                  ("leaf-mtu", "leaf1", "rail=1")):
-        whole.fault("set", *argv)
+        manage.set_fault(whole.instance, table.load(), argv[0], argv[1], list(argv[2:]))
     assert whole.out("one", "sh", "-c", "timeout -k 0.2 0.2 sleep 0; echo $?") == "137"
     whole.lab("reboot", "one")
     assert 17 < whole.mbps("two", "one", 1) < 21
@@ -269,36 +271,37 @@ KEPT = {
 }
 
 
+def look(lab: FaultLab, host: str) -> tuple[bool, ...]:
+    interface, port = RAILS[host][1], "/sys/class/infiniband/mlx5_1/ports/1"
+    return (lab.read(host, f"/sys/class/net/{interface}/mtu") == "4200",
+            lab.read(host, f"{port}/hw_counters/lifespan") == "20",
+            "MaxReadReq 4096 bytes" in lab.out(host, "lspci", "-vv", "-s", FUNCTIONS[host]),
+            lab.ask(host, do="show")[1]["registers"]["QPTS"] == "dscp",
+            "mlx5_0" not in lab.out(host, "ls", "/sys/class/infiniband").split())
+
+
 @pytest.mark.parametrize("event", KEPT, ids=" ".join)
-@pytest.mark.parametrize("host", RAILS)
-def test_what_is_lost_when(whole: FaultLab, event: tuple[str, ...], host: str) -> None:
-    interface, function, port = RAILS[host][1], FUNCTIONS[host], "/sys/class/infiniband/mlx5_1/ports/1/hw_counters"
-
-    def look() -> tuple[bool, ...]:
-        return (whole.read(host, f"/sys/class/net/{interface}/mtu") == "4200",
-                whole.read(host, f"{port}/lifespan") == "20",
-                "MaxReadReq 4096 bytes" in whole.out(host, "lspci", "-vv", "-s", function),
-                whole.ask(host, do="show")[1]["registers"]["QPTS"] == "dscp",
-                "mlx5_0" not in whole.out(host, "ls", "/sys/class/infiniband").split())
-
-    assert look() == (False,) * 5
-    whole.out(host, "ip", "link", "set", interface, "mtu", "4200")
-    whole.out(host, "sh", "-c", f"echo 20 > {port}/lifespan")
-    whole.out(host, "setpci", "-s", function, "CAP_EXP+08.w=5000:F000")
-    whole.ask(host, do="register", rail=1, name="QPTS", value="dscp")
-    whole.ask(host, do="parameter", rail=0, name="ROCE_CONTROL", value="1")
-    assert look() == (True, True, True, True, False)
-    before = whole.out(host, "ip", "-o", "link", "show", interface).split(":")[0]
-    whole.lab(*event, host)
-    assert look() == KEPT[event][host]
-    # The netdev is a new one, and networkd has configured it by its files; so its GIDs are built anew.
-    assert before != whole.out(host, "ip", "-o", "link", "show", interface).split(":")[0]
-    whole.settled(host)
-    assert f"ffff:{''.join(f'{int(part):02x}' for part in ADDRESS[host].format(1).split('.')[:2])}" in whole.out(
-        host, "sh", "-c", "cat /sys/class/infiniband/mlx5_1/ports/1/gids/*")
-    whole.ask(host, do="parameter", rail=0, name="ROCE_CONTROL", value="0")
-    whole.lab("driver-reload", "--firmware-reset", host)
-    whole.settled(host)
+def test_what_is_lost_when(whole: FaultLab, event: tuple[str, ...]) -> None:
+    links = {}
+    for host, rails in RAILS.items():
+        assert look(whole, host) == (False,) * 5
+        whole.out(host, "ip", "link", "set", rails[1], "mtu", "4200")
+        whole.out(host, "sh", "-c", "echo 20 > /sys/class/infiniband/mlx5_1/ports/1/hw_counters/lifespan")
+        whole.out(host, "setpci", "-s", FUNCTIONS[host], "CAP_EXP+08.w=5000:F000")
+        whole.ask(host, do="register", rail=1, name="QPTS", value="dscp")
+        whole.ask(host, do="parameter", rail=0, name="ROCE_CONTROL", value="1")
+        assert look(whole, host) == (True, True, True, True, False)
+        links[host] = whole.out(host, "ip", "-o", "link", "show", rails[1]).split(":")[0]
+    whole.both(*event)
+    for host, rails in RAILS.items():
+        assert look(whole, host) == KEPT[event][host]
+        # The netdev is a new one with its addresses from networkd's files, so the GIDs are built anew.
+        assert links[host] != whole.out(host, "ip", "-o", "link", "show", rails[1]).split(":")[0]
+        address = "".join(f"{int(part):02x}" for part in ADDRESS[host].format(1).split("."))
+        gids = whole.out(host, "sh", "-c", "cat /sys/class/infiniband/mlx5_1/ports/1/gids/[0-9]")
+        assert f"ffff:{address[:4]}:{address[4:]}" in gids
+        whole.ask(host, do="parameter", rail=0, name="ROCE_CONTROL", value="0")
+    whole.both("driver-reload", "--firmware-reset")
 
 
 def test_every_fault_of_the_table_was_tested() -> None:
