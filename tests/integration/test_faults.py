@@ -3,6 +3,7 @@
 """Each fault of the table: its effect as other programs see it, and that clear leaves no trace."""
 from __future__ import annotations
 
+import contextlib
 import signal
 import subprocess
 import time
@@ -302,6 +303,24 @@ def test_what_is_lost_when(whole: FaultLab, event: tuple[str, ...]) -> None:
         assert f"ffff:{address[:4]}:{address[4:]}" in gids
         whole.ask(host, do="parameter", rail=0, name="ROCE_CONTROL", value="0")
     whole.both("driver-reload", "--firmware-reset")
+
+
+def test_down_with_faults_set_leaves_nothing(lab: FaultLab) -> None:
+    for argv in (("host-dies", "one"), ("full-disk", "two"), ("hung-tool", "two"), ("lost-nic", "two")):
+        lab.fault("set", *argv)
+    watcher = f"lab.faults.watch\0{NAME}\0one\0".encode()
+
+    def watchers() -> int:
+        found = 0
+        for entry in Path("/proc").glob("[0-9]*/cmdline"):
+            with contextlib.suppress(OSError):
+                found += watcher in entry.read_bytes()
+        return found
+
+    assert watchers() == 1
+    run_lab("down", name=NAME)
+    assert watchers() == 0 and not lab.instance.exists()
+    assert f"instances/{NAME}" not in Path("/proc/self/mounts").read_text(encoding="utf-8")
 
 
 def test_every_fault_of_the_table_was_tested() -> None:

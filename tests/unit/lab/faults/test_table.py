@@ -25,7 +25,7 @@ GOOD: dict[str, Any] = {
 def test_rows_are_complete(name: str) -> None:
     row = ROWS[name]
     assert row.text.endswith(".") and len(row.text) < 130
-    # A file and a section of the research notes, or a manual page.
+    # File and section of the research notes, or a manual page.
     assert re.search(r"[a-z0-9-]+\.md [0-9]+[0-9b.]*|[a-z_]+\(\d\)", row.fact), row.fact
     assert all(parameter.text for parameter in row.parameters.values())
     assert {mechanism for mechanism, _keys in row.steps} <= set(steps.MECHANISMS)
