@@ -9,9 +9,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from lab import cgroup, doctor, image, lifecycle, status
+from lab import cgroup, doctor, driver, image, lifecycle, power, status
+from lab.faults import cli as fault_cli
 from lab.fleet import Fleet, FleetError, fleet_path, load
+from lab.hardware.door import DoorError
 from lab.hardware.spec import shape_names
+from lab.hardware.state import Event
 from lab.instance import Instance, LabError
 from lab.inventory import TRACKED
 from lab.state import StateError, state_dir
@@ -36,7 +39,13 @@ def parser() -> argparse.ArgumentParser:
     added = command("exec", "run a command in a host as root")
     added.add_argument("host")
     added.add_argument("argv", nargs=argparse.REMAINDER, metavar="COMMAND ...")
-    command("reboot", "reboot a host and wait until it runs again").add_argument("host")
+    added = command("reboot", "reboot a host and wait until it runs again")
+    added.add_argument("--cold", action="store_true", help="take its power away and give it back")
+    added.add_argument("host")
+    added = command("driver-reload", "reload the NIC driver of a host: its rails' interfaces go and come back new")
+    added.add_argument("--firmware-reset", action="store_true", help="reset the NICs' firmware with it")
+    added.add_argument("host")
+    fault_cli.add(command("fault", "list, set, clear and show faults"))
     command("down", "remove the lab: processes, mounts, namespaces, files; the caches stay")
     return top
 
@@ -94,7 +103,13 @@ def dispatch(arguments: argparse.Namespace) -> int:
     elif command == "exec":
         return run_exec(instance, arguments.host, arguments.argv)
     elif command == "reboot":
-        print(f"{arguments.host} runs again after {status.reboot(instance, arguments.host):.1f} s")
+        print(f"{arguments.host} runs again after {power.reboot(instance, arguments.host, arguments.cold):.1f} s")
+    elif command == "driver-reload":
+        driver.reload(instance, arguments.host,
+                      Event.FIRMWARE_RESET if arguments.firmware_reset else Event.DRIVER_RELOAD)
+        print(f"{arguments.host}: driver reloaded")
+    elif command == "fault":
+        return fault_cli.run(instance, arguments)
     else:
         lifecycle.down(instance)
     return 0
@@ -107,7 +122,7 @@ def main() -> int:
         return 2
     try:
         return dispatch(arguments)
-    except (LabError, FleetError, StateError, TimeoutError) as error:
+    except (LabError, FleetError, StateError, DoorError, TimeoutError) as error:
         print(f"lab: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

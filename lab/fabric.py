@@ -67,9 +67,8 @@ def connect(instance: Instance, host: str, ports: Iterable[Port]) -> None:
     persistence would pass without any file (simulation.md 0b.6).
     """
     ports, netns = list(ports), instance.netns(host)
-    links = json.loads(run(["ip", "-n", instance.fabric, "-j", "link", "show", "type", "veth"]) or "[]")
-    present = {link["ifname"] for link in links}
-    lines = [f"link del {port.fabric_interface}" for port in ports if port.fabric_interface in present]
+    unplug(instance, ports)
+    lines = []
     for port in ports:
         lines += [
             f"link add {port.fabric_interface} type veth peer name {port.interface} address {port.mac} netns {netns}",
@@ -87,6 +86,20 @@ def connect(instance: Instance, host: str, ports: Iterable[Port]) -> None:
     for port in shaped:
         # Aggregated packets would pass a port whose MTU is too small for them (simulation.md 0b.7).
         run(["ip", "netns", "exec", netns, "ethtool", "-K", port.interface, "tso", "off", "gso", "off"])
+
+
+def plugged(instance: Instance) -> set[str]:
+    """The fabric's ends of all cables that there are now."""
+    links = json.loads(run(["ip", "-n", instance.fabric, "-j", "link", "show", "type", "veth"]) or "[]")
+    return {link["ifname"] for link in links}
+
+
+def unplug(instance: Instance, ports: Iterable[Port]) -> None:
+    """Take cables away, and with them the host's interfaces."""
+    present = plugged(instance)
+    lines = [f"link del {port.fabric_interface}" for port in ports if port.fabric_interface in present]
+    if lines:
+        _batch(instance.fabric, lines)
 
 
 def disconnect(instance: Instance) -> None:

@@ -147,15 +147,7 @@ class Up:
 
     def start_hosts(self) -> None:
         for host in self.fleet.hosts:
-            outside = self.instance.host_cgroup(host.name) / "outside"
-            outside.mkdir(parents=True)
-            with open(self.instance.host_dir(host.name) / "console.log", "ab") as log:
-                subprocess.Popen(
-                    [sys.executable, "-m", "lab.supervisor", self.instance.name, host.name], cwd=ROOT,
-                    stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
-                    # Before exec, so that there is no moment at which `down` would miss it.
-                    preexec_fn=lambda where=outside: cgroup.enter(where),  # type: ignore[misc]
-                )
+            power_on(self.instance, host.name)
 
     def wait_for_ssh(self) -> None:
         missing = {host.name: self.fleet.management_address(host) for host in self.fleet.hosts}
@@ -189,6 +181,19 @@ class Up:
                 ask = ["systemctl", "--failed", "--no-legend", "--plain"]
                 failed = subprocess.run(inside(self.instance, name, ask), capture_output=True, text=True, check=False)
                 raise LabError(f"{name} is {state}, wanted running\n{failed.stdout.strip()}")
+
+
+def power_on(instance: Instance, host: str) -> None:
+    """Start the process that boots ``host``; returns before the host runs."""
+    outside = instance.host_cgroup(host) / "outside"
+    outside.mkdir(parents=True, exist_ok=True)
+    with open(instance.host_dir(host) / "console.log", "ab") as log:
+        subprocess.Popen(
+            [sys.executable, "-m", "lab.supervisor", instance.name, host], cwd=ROOT,
+            stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+            # Before exec, so that there is no moment at which `down` would miss it.
+            preexec_fn=lambda: cgroup.enter(outside),
+        )
 
 
 def console_tail(instance: Instance, host: str) -> str:

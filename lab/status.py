@@ -1,11 +1,10 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a running lab looks like from outside, and a reboot of one host."""
+"""What a running lab looks like from outside."""
 from __future__ import annotations
 
 import contextlib
 import subprocess
-import time
 from pathlib import Path
 
 from lab import cgroup, lifecycle
@@ -43,20 +42,3 @@ def lines(instance: Instance, fleet: Fleet) -> list[str]:
         rows.append((host.name, host.node_class, fleet.management_address(host), *_state(instance, host)))
     widths = [max(len(row[column]) for row in rows) for column in range(5)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
-
-
-def reboot(instance: Instance, host: str, seconds: float = 60.0) -> float:
-    """Reboot ``host`` as its own root would; returns after it runs again with the seconds that took."""
-    before, start = lifecycle.init_pid(instance, host), time.monotonic()
-    subprocess.run(lifecycle.inside(instance, host, ["systemctl", "reboot"]), check=False,
-                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    while time.monotonic() - start < seconds:
-        time.sleep(0.1)
-        with contextlib.suppress(LabError, subprocess.TimeoutExpired):
-            if lifecycle.init_pid(instance, host) == before:
-                continue
-            done = subprocess.run(lifecycle.inside(instance, host, ["systemctl", "is-system-running", "--wait"]),
-                                  capture_output=True, text=True, timeout=seconds, check=False)
-            if done.stdout.strip() == "running":
-                return time.monotonic() - start
-    raise LabError(f"{host} did not come back within {seconds:.0f} s; see {instance.host_dir(host)}/console.log")

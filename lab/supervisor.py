@@ -5,8 +5,9 @@
     python -m lab.supervisor INSTANCE HOST
 
 The kernel turns reboot(2) inside a PID namespace into the death of its PID 1 by SIGHUP (reboot) or
-SIGINT (halt, power off), see reboot(2). State of the hardware is lost with each boot: links are
-made anew and the hardware model starts afresh.
+SIGINT (halt, power off), see reboot(2). Links are made anew at each boot; the hardware model is
+told whether the boot is a warm one, and keeps what survives that (hardware/state.py). The faults
+that outlive a reboot are set again after the links are there.
 """
 from __future__ import annotations
 
@@ -17,16 +18,18 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from lab import boot, cgroup, fabric
+from lab import boot, cgroup, fabric, faults
 from lab import syscalls as sc
 from lab.hardware import mount
+from lab.hardware.door import DoorError
 from lab.hardware.spec import NodeSpec
-from lab.instance import NETNS_DIR, Instance
+from lab.hardware.state import Event
+from lab.instance import NETNS_DIR, Instance, LabError
 
 NAMESPACES = sc.CLONE_NEWNS | sc.CLONE_NEWUTS | sc.CLONE_NEWIPC | sc.CLONE_NEWPID | sc.CLONE_NEWCGROUP
 
@@ -42,20 +45,25 @@ class Supervisor:
 
     def run(self) -> None:
         """Boot until the host powers off."""
-        while self.boot_once() == signal.SIGHUP:
+        kind = Event.COLD  # the host was off before this process was there
+        while self.boot_once(kind) == signal.SIGHUP:
             self.log("rebooting")
+            kind = Event.WARM
         self.log("powered off")
         (self.dir / "pid").unlink(missing_ok=True)
+        # No power, no carrier: the network namespace would answer on without a host.
+        fabric.unplug(self.instance, self.ports)
 
     def log(self, text: str) -> None:
         print(f"[{time.strftime('%H:%M:%S')}] lab: {self.host}: {text}", flush=True)
 
-    def boot_once(self) -> int:
+    def boot_once(self, kind: Event) -> int:
         """One boot, from new links to the end of PID 1. Returns the signal it ended by, or 0."""
         inside = self.cgroup / "inside"
         inside.mkdir(exist_ok=True)
         fabric.connect(self.instance, self.host, self.ports)
-        with self.hardware_model() as channel:
+        with self.hardware_model(kind) as channel:
+            self._with_faults(lambda: faults.before_boot(self.instance, self.host, kind.value))
             pid = os.fork()
             if pid == 0:
                 self._guarded(lambda: self._enter_namespaces(inside, channel))
@@ -63,14 +71,22 @@ class Supervisor:
                 # Only the hardware model may end up with the FUSE descriptor, and only PID 1 with
                 # this end of the channel (simulation.md 0b.4).
                 channel.close()
+            self._with_faults(lambda: faults.after_boot(self.instance, self.host, pid))
             _pid, status = os.waitpid(pid, 0)
         cgroup.kill(inside)
         cgroup.remove(inside)
         code = os.waitstatus_to_exitcode(status)
         return code - 128 if code > 128 else 0
 
+    def _with_faults(self, function: Callable[[], None]) -> None:
+        """A fault that cannot be set again is told, and the host boots all the same."""
+        try:
+            function()
+        except (LabError, DoorError, OSError) as error:
+            self.log(f"faults: {error}")
+
     @contextmanager
-    def hardware_model(self) -> Iterator[socket.socket | None]:
+    def hardware_model(self, kind: Event) -> Iterator[socket.socket | None]:
         """The process that answers for the host's emulated hardware, for the time of one boot."""
         if self.spec is None:
             yield None
@@ -86,7 +102,8 @@ class Supervisor:
             sc.setns(fd, sc.CLONE_NEWNET)
 
         daemon = subprocess.Popen(
-            mount.daemon_argv(str(spec), theirs.fileno(), str(self.dir / "realsys")),
+            mount.daemon_argv(str(spec), theirs.fileno(), str(self.dir / "realsys"), more=(
+                "--state", str(self.dir / "hardware.json"), "--door", str(self.dir / "door"), "--boot", kind.value)),
             pass_fds=(theirs.fileno(),), preexec_fn=enter, stdin=subprocess.DEVNULL,
         )
         theirs.close()

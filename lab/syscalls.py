@@ -38,6 +38,13 @@ PR_SET_PDEATHSIG = 1
 PR_CAPBSET_READ = 23
 PR_CAPBSET_DROP = 24
 
+AT_FDCWD = -100
+OPEN_TREE_CLONE = 1
+MOVE_MOUNT_F_EMPTY_PATH = 4
+# Newer calls have one number on all machines.
+OPEN_TREE = 428
+MOVE_MOUNT = 429
+
 # pivot_root has no wrapper in the C library.
 PIVOT_ROOT = {"x86_64": 155, "aarch64": 41, "riscv64": 41}
 
@@ -113,3 +120,16 @@ def set_pdeathsig(signal: int) -> None:
 def inotify_init() -> int:
     """inotify_init1(2) with IN_CLOEXEC; the descriptor."""
     return _check(libc().inotify_init1(os.O_CLOEXEC), "inotify_init1(IN_CLOEXEC)")
+
+
+def open_tree(path: str) -> int:
+    """open_tree(2): a detached copy of the mount at ``path``, to be put elsewhere with ``move_mount``."""
+    call = f"open_tree({path!r}, OPEN_TREE_CLONE)"
+    flags = OPEN_TREE_CLONE | os.O_CLOEXEC
+    return _check(libc().syscall(ctypes.c_long(OPEN_TREE), AT_FDCWD, _bytes(path), flags), call)
+
+
+def move_mount(fd: int, target: str) -> None:
+    """move_mount(2): put a detached mount on ``target``, in whatever mount namespace this thread is now."""
+    call = f"move_mount({fd}, {target!r})"
+    _check(libc().syscall(ctypes.c_long(MOVE_MOUNT), fd, b"", AT_FDCWD, _bytes(target), MOVE_MOUNT_F_EMPTY_PATH), call)

@@ -1,6 +1,6 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The hardware of one host as a process: ``python -m lab.hardware.daemon --spec FILE --socket FDNUM --sysfs DIR``.
+"""The hardware of one host as a process: ``python -m lab.hardware.daemon --spec FILE --socket FDNUM --sysfs DIR ...``.
 
 Started by the launcher inside the host's network namespace, in the root mount namespace. It never enters the host:
 it gets the FUSE descriptor over a socket (simulation.md 0b.4) and ends when that mount is gone.
@@ -11,14 +11,17 @@ import argparse
 import os
 import socket
 import sys
+import threading
 from pathlib import Path
 
 from lab import syscalls
+from lab.hardware import door
 from lab.hardware.fs import serve
 from lab.hardware.model import Node
 from lab.hardware.mount import READY
 from lab.hardware.netlink import Reader
 from lab.hardware.spec import NodeSpec
+from lab.hardware.state import Event, State
 
 
 def private_sysfs(directory: str) -> None:
@@ -47,13 +50,20 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--spec", required=True, help="node specification, JSON")
     parser.add_argument("--socket", required=True, type=int, help="number of the inherited unix socket")
     parser.add_argument("--sysfs", required=True, help="empty directory to mount this namespace's sysfs on")
+    parser.add_argument("--state", type=Path, help="file that keeps what outlives a boot (default: nothing does)")
+    parser.add_argument("--door", type=Path, help="unix socket to open for the lab's own requests (default: none)")
+    parser.add_argument("--boot", type=Event, default=Event.COLD, help="what happened before: cold or warm")
     args = parser.parse_args(argv)
     spec = NodeSpec.from_json(Path(args.spec).read_text(encoding="utf-8"))
     sysfs = os.path.abspath(args.sysfs)  # libfuse changes to /
     private_sysfs(sysfs)
-    model = Node(spec, sysfs, Reader())
+    state, lock = State(spec, args.state), threading.Lock()
+    state.happen(args.boot)
+    model = Node(spec, sysfs, Reader(), state)
+    if args.door is not None:
+        door.serve(args.door, state, lock)
     descriptor = receive(args.socket)
-    serve(model, descriptor)
+    serve(model, descriptor, lock)
     return 0
 
 

@@ -8,17 +8,32 @@ symlink EPERM; truncation succeeds and does nothing; a write to a file that nobo
 from __future__ import annotations
 
 import errno
+import functools
 import itertools
 import os
 import stat
+import threading
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 import mfusepy
 
 from lab.hardware.model import Node as Model
 from lab.hardware.nodes import Dir, File, Link, Node, fail
 from lab.hardware.tree import build
+
+Operation = TypeVar("Operation", bound=Callable[..., Any])
+
+
+def locked(operation: Operation) -> Operation:
+    """Keep the control door's thread out of the model for the time of one request."""
+    @functools.wraps(operation)
+    def one_at_a_time(self: HardwareFS, *args: Any, **kwargs: Any) -> Any:
+        with self.mutex:
+            return operation(self, *args, **kwargs)
+
+    return cast(Operation, one_at_a_time)
 
 
 def caller_is_root() -> bool:
@@ -44,8 +59,9 @@ class HardwareFS(mfusepy.Operations):
 
     use_ns = True
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, lock: threading.Lock | None = None) -> None:
         self.model = model
+        self.mutex = lock or threading.Lock()  # not "lock": that is a FUSE operation's name
         self.root = build(model, caller_is_root)
         self.now = time.time_ns()
         self.handles: dict[int, Handle] = {}
@@ -61,11 +77,13 @@ class HardwareFS(mfusepy.Operations):
                 node = node.child(name)
         return node
 
+    @locked
     def getattr(self, path: str, fh: int | None = None) -> dict[str, Any]:
         node = self._node(path)
         return {"st_mode": node.mode, "st_size": node.size, "st_nlink": 2 if isinstance(node, Dir) else 1,
                 "st_uid": 0, "st_gid": 0, "st_atime": self.now, "st_mtime": self.now, "st_ctime": self.now}
 
+    @locked
     def readdir(self, path: str, fh: int) -> list[tuple[str, int, int]]:
         node = self._node(path)
         if not isinstance(node, Dir):
@@ -79,12 +97,14 @@ class HardwareFS(mfusepy.Operations):
                 continue  # went away meanwhile
         return entries
 
+    @locked
     def readlink(self, path: str) -> str:
         node = self._node(path)
         if not isinstance(node, Link):
             raise fail(errno.EINVAL)
         return node.target
 
+    @locked
     def open(self, path: str, flags: int) -> int:
         node = self._node(path)
         if not isinstance(node, File):
@@ -94,10 +114,12 @@ class HardwareFS(mfusepy.Operations):
         self.handles[number] = Handle(node)
         return number
 
+    @locked
     def read(self, path: str, size: int, offset: int, fh: int) -> bytes:
         self.model.refresh()
         return self.handles[fh].read(size, offset)
 
+    @locked
     def write(self, path: str, data: bytes, offset: int, fh: int) -> int:
         self.handles[fh].node.write(data, offset)
         return len(data)
@@ -137,7 +159,7 @@ class HardwareFS(mfusepy.Operations):
         raise fail(errno.EPERM)
 
 
-def serve(model: Model, fd: int) -> None:
+def serve(model: Model, fd: int, lock: threading.Lock | None = None) -> None:
     """Answer for an already mounted FUSE descriptor until the mount is gone.
 
     libfuse takes ``/dev/fd/N`` as "mounted already": it parses no mount options, calls no fusermount and does not
@@ -146,5 +168,5 @@ def serve(model: Model, fd: int) -> None:
     os.set_inheritable(fd, False)
     # Without any caching each attribute costs a question for each part of its path: 1,020 GIDs took 1.9 s
     # instead of 0.2 s. Contents are never cached (direct_io).
-    mfusepy.FUSE(HardwareFS(model), f"/dev/fd/{fd}", foreground=True, nothreads=True, direct_io=True,
+    mfusepy.FUSE(HardwareFS(model, lock), f"/dev/fd/{fd}", foreground=True, nothreads=True, direct_io=True,
                  attr_timeout=0.2, entry_timeout=0.2, negative_timeout=0)

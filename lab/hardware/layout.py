@@ -3,16 +3,14 @@
 """Where the launcher puts the emulated hardware in a host: pure functions of the specification.
 
 Every path in the answers is relative to the host's root directory (``sys/...``, ``dev/...``).
-Only what needs behaviour is a bind of the FUSE tree; classes and the PCI bus are plain links
-(simulation.md 0b.3). The machine's own devices/pci*, bus/pci and class/infiniband* stay out.
+All of it is binds of the FUSE tree; classes and the PCI bus are links there (simulation.md 0b.3).
+The machine's own devices/pci*, bus/pci and class/infiniband* stay out.
 """
 from __future__ import annotations
 
 import posixpath
 
-from lab.hardware.spec import NodeSpec, RailSpec
-
-DRIVER = "sys/bus/pci/drivers/mlx5_core"
+from lab.hardware.spec import NodeSpec
 
 
 def binds(spec: NodeSpec) -> list[tuple[str, str]]:
@@ -20,15 +18,17 @@ def binds(spec: NodeSpec) -> list[tuple[str, str]]:
     roots = sorted({rail.root for rail in spec.rails})
     return [
         ("net", "sys/class/net"),
+        ("infiniband", "sys/class/infiniband"),
+        ("infiniband_verbs", "sys/class/infiniband_verbs"),
+        ("pci", "sys/bus/pci"),
         *((f"devices/{root}", f"sys/devices/{root}") for root in roots),
         ("dev", "dev/infiniband"),
     ]
 
 
 def directories(spec: NodeSpec) -> list[str]:
-    """Directories to create, parents first: mount points and the ones that hold links."""
-    wanted = {"sys/class/infiniband", "sys/class/infiniband_verbs", "sys/bus/pci/devices", DRIVER}
-    wanted |= {target for _source, target in binds(spec)}
+    """Directories to create, parents first: the mount points."""
+    wanted = {target for _source, target in binds(spec)}
     parents = set(wanted)
     for path in wanted:
         while (path := posixpath.dirname(path)):
@@ -37,26 +37,11 @@ def directories(spec: NodeSpec) -> list[str]:
 
 
 def files(spec: NodeSpec) -> list[tuple[str, str]]:
-    """(path, content) of plain read-only files to create (libibverbs reads the ABI version)."""
-    return [("sys/class/infiniband_verbs/abi_version", "6\n")]
-
-
-def _link(path: str, target: str) -> tuple[str, str]:
-    """A link at ``path`` to ``target``, relative as the kernel makes them."""
-    return path, posixpath.relpath(target, posixpath.dirname(path))
-
-
-def _rail_links(rail: RailSpec) -> list[tuple[str, str]]:
-    function = f"sys/{rail.pci_dir}"
-    return [
-        _link(f"sys/class/infiniband/{rail.rdma}", f"{function}/infiniband/{rail.rdma}"),
-        _link(f"sys/class/infiniband_verbs/{rail.uverbs}", f"{function}/infiniband_verbs/{rail.uverbs}"),
-        _link(f"sys/bus/pci/devices/{rail.pci}", function),
-        _link(f"sys/bus/pci/devices/{rail.bridge}", posixpath.dirname(function)),
-        _link(f"{DRIVER}/{rail.pci}", function),
-    ]
+    """(path, content) of plain read-only files to create: none, all are in the FUSE tree."""
+    return []
 
 
 def links(spec: NodeSpec) -> list[tuple[str, str]]:
-    """(path of a symbolic link to create, its relative target); after ``directories``, before or after the binds."""
-    return [link for rail in spec.rails for link in _rail_links(rail)]
+    """(path of a symbolic link to create, its relative target): none. A link that the launcher made would stay when
+    its device vanishes, so classes and the PCI bus are in the FUSE tree, too."""
+    return []

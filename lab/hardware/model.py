@@ -4,6 +4,7 @@
 
 MTU and carrier are the kernel's own (sysfs of the namespace); GIDs follow the kernel's address events. Nothing is
 stored twice, so what ``ip link set mtu`` changes, every door shows.
+What the kernel's netdevs cannot hold is in state.py.
 """
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ from typing import Any, Protocol
 from lab.hardware import gids
 from lab.hardware.netlink import AddressEvent, Event, LinkEvent
 from lab.hardware.spec import NodeSpec, RailSpec
+from lab.hardware.state import State
 
 # GRH 40, UDP 8, BTH 12, XRC 4, AtomicETH 28, ICRC 4 (mlx5-roce 2.1).
 ROCE_HEADERS = 96
@@ -66,8 +68,9 @@ class Port:
 class Node:
     """Ports of one host. ``refresh`` before reading; not for more than one thread."""
 
-    def __init__(self, spec: NodeSpec, sysfs: str, source: EventSource) -> None:
+    def __init__(self, spec: NodeSpec, sysfs: str, source: EventSource, state: State | None = None) -> None:
         self.spec = spec
+        self.state = state or State(spec)
         self.sysfs = sysfs
         self.source = source
         self.links: dict[int, LinkEvent] = {}

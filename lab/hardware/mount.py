@@ -31,9 +31,14 @@ class HandOverError(Exception):
     """The daemon did not take the file system; the message says at which step."""
 
 
-def daemon_argv(spec_file: str, socket_fd: int, sysfs_dir: str, python: str = sys.executable) -> list[str]:
-    """Command line of the daemon; run it with the checkout as working directory or on PYTHONPATH."""
-    return [python, "-m", "lab.hardware.daemon", "--spec", spec_file, "--socket", str(socket_fd), "--sysfs", sysfs_dir]
+def daemon_argv(spec_file: str, socket_fd: int, sysfs_dir: str, python: str = sys.executable,
+                more: tuple[str, ...] = ()) -> list[str]:
+    """Command line of the daemon; run it with the checkout as working directory or on PYTHONPATH.
+
+    ``more``: --state, --door and --boot, where the host has them (daemon.py).
+    """
+    return [python, "-m", "lab.hardware.daemon", "--spec", spec_file, "--socket", str(socket_fd), "--sysfs", sysfs_dir,
+            *more]
 
 
 def mount_fuse(target: str) -> int:

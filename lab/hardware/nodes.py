@@ -88,6 +88,22 @@ class Dir(Node):
             raise fail(errno.ENOENT) from None
 
 
+class ChangingDir(Dir):
+    """Children that come and go: each with a condition that is asked at every look."""
+
+    def __init__(self, children: Mapping[str, Node], present: Mapping[str, Callable[[], bool]]) -> None:
+        super().__init__(children)
+        self.present = present
+
+    def names(self) -> Iterable[str]:
+        return [name for name in self.children if name not in self.present or self.present[name]()]
+
+    def child(self, name: str) -> Node:
+        if name in self.present and not self.present[name]():
+            raise fail(errno.ENOENT)
+        return super().child(name)
+
+
 class IndexDir(Dir):
     """Children named 0..n-1, made when asked: 255 GIDs times three files times four rails stay unallocated."""
 

@@ -8,7 +8,7 @@ import posixpath
 import struct
 from collections.abc import Callable
 
-from lab.hardware.nodes import Attr, Dir, File, Link, Node, fail
+from lab.hardware.nodes import Attr, File, Link, Node, fail
 from lab.hardware.spec import PCI, RailSpec
 
 CONFIG_SIZE = 4096
@@ -119,27 +119,26 @@ def _resources(start: int) -> str:
     return "\n".join(" ".join(f"0x{value:016x}" for value in line) for line in lines)
 
 
-def function(rail: RailSpec, privileged: Callable[[], bool]) -> dict[str, Node]:
-    """Attributes of the NIC's PCI function (mlx5-roce 6.2), without its netdev and RDMA device."""
+def function(rail: RailSpec, config: bytearray, privileged: Callable[[], bool]) -> dict[str, Node]:
+    """Attributes of the NIC's PCI function (mlx5-roce 6.2), without driver, netdev and RDMA device."""
     ids = (rail.vendor, rail.device, rail.subsystem_vendor, rail.subsystem_device, rail.pci_class)
     return {
         **_common(rail, ids, rail.pci, "DRIVER=mlx5_core\n"),
         "revision": Attr(rail.revision), "irq": Attr(str(rail.irq)), "enable": Attr("1"),
         "resource": Attr(_resources(bar_address(rail))),
-        "config": Config(function_config(rail), privileged),
-        "driver": Link(posixpath.relpath("bus/pci/drivers/mlx5_core", rail.pci_dir)),
+        "config": Config(config, privileged),
         "subsystem": Link(posixpath.relpath("bus/pci", rail.pci_dir)),
     }
 
 
-def bridge(rail: RailSpec, privileged: Callable[[], bool]) -> Dir:
-    """The root port above a NIC; no driver is shown for it."""
+def bridge(rail: RailSpec, privileged: Callable[[], bool]) -> dict[str, Node]:
+    """Attributes of the root port above a NIC; no driver is shown for it."""
     ids = (rail.bridge_vendor, rail.bridge_device, "0x0000", "0x0000", BRIDGE_CLASS)
     where = posixpath.dirname(rail.pci_dir)
-    return Dir({
+    return {
         **_common(rail, ids, rail.bridge, ""),
         "revision": Attr("0x00"), "irq": Attr(str(rail.irq - 1)), "enable": Attr("1"),
         "resource": Attr(_resources(0)),
         "config": Config(bridge_config(rail), privileged),
         "subsystem": Link(posixpath.relpath("bus/pci", where)),
-    })
+    }

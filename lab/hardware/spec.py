@@ -74,6 +74,8 @@ class NodeSpec:
     host_name: str
     host_index: int
     rails: tuple[RailSpec, ...]
+    # The NIC keeps its power through an OS reboot (mlx5-roce 5.5).
+    bmc_powered: bool
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), indent=1, sort_keys=True) + "\n"
@@ -150,4 +152,6 @@ def node_spec(class_name: str, host_name: str, host_index: int) -> NodeSpec:
     """Hardware of one host; ``host_index`` must be unique in the fleet, it makes the MACs differ."""
     shape = load_shape(class_name)
     rails = tuple(_rail(shape, host_index, number) for number in range(len(shape["rails"])))
-    return NodeSpec(class_name, host_name, host_index, rails)
+    if not isinstance(shape.get("bmc_powered"), bool):
+        raise SpecError(f"shape {class_name}: bmc_powered: got {shape.get('bmc_powered')!r}, wanted true or false")
+    return NodeSpec(class_name, host_name, host_index, rails, shape["bmc_powered"])

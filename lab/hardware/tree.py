@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import errno
+import functools
 import json
 import os
 import posixpath
@@ -12,7 +13,7 @@ from collections.abc import Callable, Iterable
 
 from lab.hardware import gids, pci
 from lab.hardware.model import Node as Model
-from lab.hardware.nodes import Attr, Dir, IndexDir, Link, Node, RealDir, RealFile, fail, translate_link
+from lab.hardware.nodes import Attr, ChangingDir, Dir, IndexDir, Link, Node, RealDir, RealFile, fail, translate_link
 from lab.hardware.spec import RailSpec
 
 UVERBS_MAJOR, UVERBS_MINOR = 231, 192
@@ -33,22 +34,19 @@ HW_COUNTERS = (
     "req_rnr_retries_exceeded rp_cnp_ignored rp_cnp_handled np_ecn_marked_roce_packets np_cnp_sent roce_adp_retrans "
     "roce_adp_retrans_to roce_slow_restart roce_slow_restart_cnps roce_slow_restart_trans rx_icrc_encapsulated"
 )
+DRIVER = "bus/pci/drivers/mlx5_core"
 LIFESPAN_MAX_MS = 10000
 NODE_DESC_MAX = 64
 
 
-class Value:
-    """A writable attribute's state; lost when the daemon ends, as the device's is at reboot."""
+def value(model: Model, rail: RailSpec, name: str, default: str, check: Callable[[str], str]) -> Attr:
+    """A writable attribute that is in the driver's memory: lost when the driver goes (state.py)."""
+    key = (rail.rail, name)
 
-    def __init__(self, text: str, check: Callable[[str], str]) -> None:
-        self.text = text
-        self.check = check
+    def store(text: str) -> None:
+        model.state.runtime[key] = check(text)
 
-    def attr(self) -> Attr:
-        return Attr(lambda: self.text, self.store)
-
-    def store(self, text: str) -> None:
-        self.text = self.check(text)
+    return Attr(lambda: model.state.runtime.get(key, default), store)
 
 
 def lifespan(text: str) -> str:
@@ -77,7 +75,7 @@ def gid_text(model: Model, rail: RailSpec, index: int) -> str:
 def port_dir(model: Model, rail: RailSpec) -> Dir:
     """ports/1 (mlx5-roce 1.1)."""
     hw_counters: dict[str, Node] = {name: Attr("0") for name in HW_COUNTERS.split()}
-    hw_counters["lifespan"] = Value("10", lifespan).attr()
+    hw_counters["lifespan"] = value(model, rail, "lifespan", "10", lifespan)
     return Dir({
         "state": Attr(lambda: model.port(rail).state),
         "phys_state": Attr(lambda: model.port(rail).phys_state),
@@ -104,7 +102,7 @@ def rdma_dir(model: Model, rail: RailSpec) -> Dir:
         "fw_ver": Attr(rail.fw_ver), "board_id": Attr(rail.board_id), "hca_type": Attr(rail.hca_type),
         "hw_rev": Attr(f"{int(rail.revision, 16):x}"), "node_type": Attr("1: CA"),
         "node_guid": Attr(rail.node_guid), "sys_image_guid": Attr(rail.node_guid),
-        "node_desc": Value(rail.node_desc, lambda text: text[:NODE_DESC_MAX]).attr(),
+        "node_desc": value(model, rail, "node_desc", rail.node_desc, lambda text: text[:NODE_DESC_MAX]),
         "device": Link(f"../../../{rail.pci}"),
         "subsystem": Link(posixpath.relpath("class/infiniband", where)),
         "uevent": pci.uevent(f"NAME={rail.rdma}"),
@@ -187,12 +185,48 @@ class RailNet(Dir):
 
 
 def rail_dir(model: Model, netdevs: Netdevs, rail: RailSpec, privileged: Callable[[], bool]) -> Dir:
-    return Dir({
-        **pci.function(rail, privileged),
+    """The PCI function; netdev, RDMA device and driver link come and go with the driver."""
+    state, number = model.state, rail.rail
+    return ChangingDir({
+        **pci.function(rail, state.config[number], privileged),
+        "driver": Link(posixpath.relpath(DRIVER, rail.pci_dir)),
         "net": RailNet(netdevs, rail),
         "infiniband": Dir({rail.rdma: rdma_dir(model, rail)}),
         "infiniband_verbs": Dir({rail.uverbs: verbs_dir(rail)}),
+    }, {
+        **{name: lambda: state.bound(number) for name in ("driver", "net")},
+        **{name: lambda: state.rdma(number) for name in ("infiniband", "infiniband_verbs")},
     })
+
+
+def link_dir(where: str, links: dict[str, tuple[str, Callable[[], bool]]], more: dict[str, Node] | None = None) -> Dir:
+    """A directory of links as classes and buses have: name -> (target below /sys, whether it is there)."""
+    children = {name: Link(posixpath.relpath(target, where)) for name, (target, _present) in links.items()}
+    return ChangingDir({**children, **(more or {})}, {name: present for name, (_target, present) in links.items()})
+
+
+def bus_and_classes(model: Model) -> tuple[Dir, Dir]:
+    """bus/pci and class/infiniband*: plain links, but they must vanish with their device."""
+    devices: dict[str, tuple[str, Callable[[], bool]]] = {}
+    drivers: dict[str, tuple[str, Callable[[], bool]]] = {}
+    rdma: dict[str, tuple[str, Callable[[], bool]]] = {}
+    verbs: dict[str, tuple[str, Callable[[], bool]]] = {}
+    for rail in model.spec.rails:
+        on_bus, bound, has_rdma = (functools.partial(question, rail.rail) for question in (
+            model.state.on_bus, model.state.bound, model.state.rdma))
+        devices[rail.bridge] = (posixpath.dirname(rail.pci_dir), lambda: True)
+        devices[rail.pci] = (rail.pci_dir, on_bus)
+        drivers[rail.pci] = (rail.pci_dir, bound)
+        rdma[rail.rdma] = (f"{rail.pci_dir}/infiniband/{rail.rdma}", has_rdma)
+        verbs[rail.uverbs] = (f"{rail.pci_dir}/infiniband_verbs/{rail.uverbs}", has_rdma)
+    bus = Dir({"devices": link_dir("bus/pci/devices", devices),
+               "drivers": Dir({posixpath.basename(DRIVER): link_dir(DRIVER, drivers)})})
+    classes = Dir({
+        "infiniband": link_dir("class/infiniband", rdma),
+        # libibverbs reads the ABI version.
+        "infiniband_verbs": link_dir("class/infiniband_verbs", verbs, {"abi_version": Attr("6")}),
+    })
+    return bus, classes
 
 
 def build(model: Model, privileged: Callable[[], bool]) -> Dir:
@@ -200,12 +234,17 @@ def build(model: Model, privileged: Callable[[], bool]) -> Dir:
     netdevs = Netdevs(model)
     devices: dict[str, Node] = {}
     verbs: dict[str, Node] = {}
+    has_verbs: dict[str, Callable[[], bool]] = {}
     for rail in model.spec.rails:
         root = devices.setdefault(rail.root, Dir())
         assert isinstance(root, Dir)
         port = pci.bridge(rail, privileged)
-        port.children[rail.pci] = rail_dir(model, netdevs, rail, privileged)
-        root.children[rail.bridge] = port
+        root.children[rail.bridge] = ChangingDir(
+            {**port, rail.pci: rail_dir(model, netdevs, rail, privileged)},
+            {rail.pci: functools.partial(model.state.on_bus, rail.rail)})
         # 0666 as rdma-core's udev rule gives it; a read is the answer of a verbs query at this moment.
         verbs[rail.uverbs] = Attr(lambda rail=rail: json.dumps(model.query(rail)), permissions=0o666)  # type: ignore[misc]
-    return Dir({"net": ClassNet(netdevs), "devices": Dir(devices), "dev": Dir(verbs)})
+        has_verbs[rail.uverbs] = functools.partial(model.state.rdma, rail.rail)
+    bus, classes = bus_and_classes(model)
+    return Dir({"net": ClassNet(netdevs), "devices": Dir(devices), "dev": ChangingDir(verbs, has_verbs), "pci": bus,
+                **classes.children})

@@ -68,23 +68,20 @@ def test_errors_name_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", CLASSES)
-def test_links_lead_into_binds_and_directories_suffice(name: str) -> None:
+def test_directories_suffice_for_the_binds(name: str) -> None:
     node = spec.node_spec(name, "h", 0)
     bound = [target for _source, target in layout.binds(node)]
     made = layout.directories(node)
     assert set(bound) <= set(made)
     for position, path in enumerate(made):
         assert posixpath.dirname(path) in ("", *made[:position])
-    for path, target in layout.links(node):
-        assert posixpath.dirname(path) in made
-        end = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
-        assert any(end.startswith(where + "/") for where in bound)
-    for path, _content in layout.files(node):
-        assert posixpath.dirname(path) in made
+    assert layout.links(node) == [] and layout.files(node) == []
 
 
-def test_link_texts_are_the_kernels() -> None:
-    links = dict(layout.links(spec.node_spec("gb200", "h", 0)))
-    function = "devices/pci0002:00/0002:00:00.0/0002:03:00.0"
-    assert links["sys/class/infiniband/mlx5_1"] == f"../../{function}/infiniband/mlx5_1"
-    assert links["sys/bus/pci/devices/0002:03:00.0"] == f"../../../{function}"
+def test_only_boards_of_5_5_are_bmc_powered(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert {name: spec.node_spec(name, "h", 0).bmc_powered for name in CLASSES} == {
+        "gb200": True, "l40s": False, "epyc9754": False}
+    shape = spec.load_shape("l40s") | {"bmc_powered": "no"}
+    monkeypatch.setattr(spec, "load_shape", lambda name: shape)
+    with pytest.raises(spec.SpecError, match="bmc_powered: got 'no', wanted true or false"):
+        spec.node_spec("l40s", "h", 0)

@@ -11,6 +11,7 @@ import pytest
 from lab.hardware import nodes, pci, tree
 from lab.hardware.model import Node
 from lab.hardware.spec import node_spec
+from lab.hardware.state import Event
 from tests.unit.lab.hardware.test_model import RAIL, Source
 
 SPEC = node_spec("l40s", "h", 1)
@@ -114,3 +115,51 @@ def test_writes(root: nodes.Dir) -> None:
 def test_translate_link(path: str, target: str, seen: str) -> None:
     moved = {"devices/virtual/net/r0": "devices/pciA/b/f/net/r0", "devices/virtual/net/r1": "devices/pciB/b/net/r1"}
     assert nodes.translate_link(path, target, moved) == seen
+
+
+@pytest.mark.parametrize(("path", "target"), [
+    ("infiniband/mlx5_1", "../../devices/pci0000:c0/0000:c0:01.1/0000:c1:00.0/infiniband/mlx5_1"),
+    ("infiniband_verbs/uverbs0", f"../../{FUNCTION}/infiniband_verbs/uverbs0"),
+    ("pci/devices/0000:41:00.0", f"../../../{FUNCTION}"),
+    ("pci/devices/0000:40:01.1", "../../../devices/pci0000:40/0000:40:01.1"),
+    ("pci/drivers/mlx5_core/0000:41:00.0", f"../../../../{FUNCTION}"),
+])
+def test_link_texts_are_the_kernels(root: nodes.Dir, path: str, target: str) -> None:
+    link = walk(root, path)
+    assert isinstance(link, nodes.Link) and link.target == target
+
+
+def listing(node: nodes.Node, at: str = "") -> set[str]:
+    if not isinstance(node, nodes.Dir) or isinstance(node, nodes.IndexDir):
+        return {at}
+    return {at}.union(*(listing(node.child(name), f"{at}/{name}") for name in node.names()))
+
+
+def test_a_function_off_the_bus_leaves_nothing_behind(tmp_path: Path) -> None:
+    (tmp_path / "class/net").mkdir(parents=True)
+    model = Node(SPEC, str(tmp_path), Source([]))
+    tree_root = tree.build(model, lambda: True)
+    before = listing(tree_root)
+    marks = ("0000:41:00.0", "mlx5_0", "uverbs0")
+    assert all(any(path.endswith(f"/{mark}") for path in before) for mark in marks)
+    model.state.lose(0)
+    gone = before - listing(tree_root)
+    assert gone == {path for path in before if any(f"/{mark}" in path for mark in marks)}
+    model.state.find(0)
+    assert before - listing(tree_root) == gone, "back before the bus was scanned"
+    model.state.happen(Event.DRIVER_RELOAD)
+    assert listing(tree_root) == before
+
+
+def test_without_the_driver_the_function_is_bare(tmp_path: Path) -> None:
+    (tmp_path / "class/net").mkdir(parents=True)
+    model = Node(SPEC, str(tmp_path), Source([]))
+    tree_root = tree.build(model, lambda: True)
+    model.state.driver = False
+    function = walk(tree_root, FUNCTION)
+    assert isinstance(function, nodes.Dir)
+    names = set(function.names())
+    assert "config" in names and not {"driver", "net", "infiniband", "infiniband_verbs"} & names
+    for name in ("infiniband", "dev", "pci/drivers/mlx5_core"):
+        directory = walk(tree_root, name)
+        assert isinstance(directory, nodes.Dir) and list(directory.names()) == []

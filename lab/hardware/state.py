@@ -1,0 +1,140 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the hardware of a host remembers beside the kernel's netdevs, and which event ends it.
+
+| state | driver reload | firmware reset | warm reboot | cold reboot |
+|---|---|---|---|---|
+| driver's memory (``lifespan``, ``node_desc``) | lost | lost | lost | lost |
+| PCI registers (MaxReadReq; "lost on reset", mlx5-roce 5.6) | kept | lost | lost | lost |
+| port registers (trust; read from hardware on load, mlx5-roce 4.3) | kept | lost | kept on BMC-powered boards | lost |
+| next-boot parameters (mlx5-roce 4.8, 5.5) | kept | loaded | loaded, not on BMC-powered boards | loaded |
+"""
+from __future__ import annotations
+
+import enum
+import json
+from pathlib import Path
+from typing import Any
+
+from lab.hardware import pci
+from lab.hardware.spec import NodeSpec
+
+
+class Event(str, enum.Enum):
+    DRIVER_RELOAD = "driver-reload"
+    FIRMWARE_RESET = "firmware-reset"
+    WARM = "warm"
+    COLD = "cold"
+
+
+class StateError(ValueError):
+    """A change that the hardware cannot take; the message names what there is."""
+
+
+# name -> values, the first one is the default
+REGISTERS: dict[str, tuple[str, ...]] = {
+    "QPTS": ("pcp", "dscp"),  # priority trust state (mlx5-roce 4.3)
+}
+PARAMETERS: dict[str, tuple[str, ...]] = {
+    "ROCE_CONTROL": ("0", "1", "2"),  # DEVICE_DEFAULT, ROCE_DISABLE, ROCE_ENABLE (mlx5-roce 5.1)
+    "PCI_WR_ORDERING": ("0", "1"),  # per_mkey, force_relax (mlx5-roce 5.1)
+}
+ROCE_DISABLE = "1"
+GONE, FOUND = "gone", "found"
+
+
+def _checked(kind: str, known: dict[str, tuple[str, ...]], name: str, value: str) -> None:
+    if name not in known:
+        raise StateError(f"{kind} {name!r} is not known; there are: {', '.join(known)}")
+    if value not in known[name]:
+        raise StateError(f"{kind} {name}: got {value!r}, wanted one of {', '.join(known[name])}")
+
+
+class State:
+    """Of one host. ``path`` is where what outlives a boot is kept; without one nothing does."""
+
+    def __init__(self, spec: NodeSpec, path: Path | None = None) -> None:
+        self.spec = spec
+        self.path = path
+        self.driver = True
+        self.runtime: dict[tuple[int, str], str] = {}
+        self.config = [pci.function_config(rail) for rail in spec.rails]
+        kept: dict[str, Any] = {}
+        if path is not None and path.exists():
+            kept = json.loads(path.read_text(encoding="utf-8"))
+        self.registers: list[dict[str, str]] = kept.get("registers") or [{} for _rail in spec.rails]
+        self.current: list[dict[str, str]] = kept.get("current") or [{} for _rail in spec.rails]
+        self.next: list[dict[str, str]] = kept.get("next") or [{} for _rail in spec.rails]
+        # Functions that are off the bus: GONE, or FOUND (well again, but the bus was not scanned since).
+        self.off_bus: dict[int, str] = {int(rail): how for rail, how in kept.get("off_bus", {}).items()}
+
+    def save(self) -> None:
+        if self.path is None:
+            return
+        text = json.dumps({"registers": self.registers, "current": self.current, "next": self.next,
+                           "off_bus": self.off_bus}, indent=1)
+        temporary = self.path.with_name(f".{self.path.name}")
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(self.path)
+
+    def happen(self, event: Event) -> None:
+        """Take the event's toll; see the table above."""
+        self.runtime.clear()
+        if event is not Event.DRIVER_RELOAD:
+            for rail, config in zip(self.spec.rails, self.config):
+                config[:] = pci.function_config(rail)
+            if event is not Event.WARM or not self.spec.bmc_powered:
+                for registers, current, following in zip(self.registers, self.current, self.next):
+                    registers.clear()
+                    current.update(following)
+        self.off_bus = {rail: how for rail, how in self.off_bus.items() if how == GONE}
+        self.save()
+
+    def _rail(self, rail: Any) -> int:
+        if not isinstance(rail, int) or not 0 <= rail < len(self.spec.rails):
+            raise StateError(f"rail {rail!r}: {self.spec.host_name} has 0 to {len(self.spec.rails) - 1}")
+        return rail
+
+    def set_register(self, rail: int, name: str, value: str) -> None:
+        _checked("register", REGISTERS, name, value)
+        self.registers[self._rail(rail)][name] = value
+        self.save()
+
+    def set_parameter(self, rail: int, name: str, value: str) -> None:
+        """For the next boot (mlxconfig set)."""
+        _checked("parameter", PARAMETERS, name, value)
+        self.next[self._rail(rail)][name] = value
+        self.save()
+
+    def lose(self, rail: int) -> None:
+        self.off_bus[self._rail(rail)] = GONE
+        self.save()
+
+    def find(self, rail: int) -> None:
+        """The function is well again; the next scan of the bus (driver reload or boot) shows it."""
+        if self._rail(rail) in self.off_bus:
+            self.off_bus[rail] = FOUND
+            self.save()
+
+    def on_bus(self, rail: int) -> bool:
+        return rail not in self.off_bus
+
+    def bound(self, rail: int) -> bool:
+        """Whether the driver has the function, so that it has a netdev."""
+        return self.driver and self.on_bus(rail)
+
+    def rdma(self, rail: int) -> bool:
+        """Whether there is an RDMA device: none with RoCE disabled in firmware (mlx5-roce 5.1)."""
+        return self.bound(rail) and self.current[rail].get("ROCE_CONTROL") != ROCE_DISABLE
+
+    def show(self) -> list[dict[str, Any]]:
+        """Everything, for the control door."""
+        return [{
+            "rail": rail.rail, "pci": rail.pci, "interface": rail.netdev, "on_bus": self.on_bus(rail.rail),
+            "bound": self.bound(rail.rail),
+            "registers": {name: self.registers[rail.rail].get(name, values[0]) for name, values in REGISTERS.items()},
+            "parameters": {name: {"default": values[0], "current": self.current[rail.rail].get(name, values[0]),
+                                  "next": self.next[rail.rail].get(
+                                      name, self.current[rail.rail].get(name, values[0]))}
+                           for name, values in PARAMETERS.items()},
+        } for rail in self.spec.rails]
