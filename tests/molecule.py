@@ -35,8 +35,10 @@ COMMON = (
 # How many of a step's playbooks must have met every host: verify, forget_facts.yml, verify again.
 MET = {"check": 1, "converge": 1, "idempotence": 1, "verify": 3}
 STEP = re.compile(r"\[(?P<scenario>\w+) > (?P<step>\w+)\] Executing")
-RECAP = re.compile(r"^(?P<host>\S+) +: ok=(?P<ok>\d+) +changed=\d+ +unreachable=(?P<unreachable>\d+) +failed=(?P<failed>\d+)")
-ACTIONS = re.compile(r"^\w+ +: actions=(?P<actions>\d+) +successful=(?P<successful>\d+) ", re.M)
+RECAP = re.compile(r"^(?P<host>\S+) +: ok=(?P<ok>\d+) +changed=\d+ ")
+# One action may be several playbooks, so successes may outnumber actions.
+ACTIONS = re.compile(r"^\w+ +: actions=\d+ +successful=\d+ +"
+                     r"disabled=(\d+) +skipped=(\d+) +missing=(\d+) +failed=(\d+)", re.M)
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -66,6 +68,10 @@ class Scenario:
         text = "".join(file.read_text(encoding="utf-8") for file in sorted(self.folder.glob("*.yml")))
         return {self.name, *re.findall(r"aidc\.gpu_cluster\.(\w+)", text)}
 
+    def folders(self) -> tuple[str, ...]:
+        """A change below one of these is a change of the scenario."""
+        return (f"molecule/{self.name}/", *(f"roles/{role}/" for role in sorted(self.roles())))
+
 
 def read(file: Path) -> Any:
     return yaml.safe_load(file.read_text(encoding="utf-8")) or {}
@@ -89,7 +95,7 @@ def problems(root: Path) -> list[str]:
         found.append(f"roles/{role}: got no scenario, wanted molecule/{role} (molecule/README.md)")
     for role, entry in elsewhere.items():
         if role not in roles or role in names:
-            found.append(f"molecule/covered_elsewhere.yml: {role}: got a role with a scenario or none, remove the entry")
+            found.append(f"molecule/covered_elsewhere.yml: {role}: got a role that has a scenario, or no such role")
         elif not entry.get("reason") or not (root / str(entry.get("test"))).is_file():
             found.append(f"molecule/covered_elsewhere.yml: {role}: got {entry}, wanted a reason and an existing test")
     for prefix in sorted({scenario.prefix for scenario in known}):
@@ -140,13 +146,13 @@ def changed_files(root: Path) -> list[str] | None:
 def affected(known: list[Scenario], files: list[str] | None) -> list[Scenario]:
     if files is None or any(file.startswith(COMMON) for file in files):
         return known
-    return [scenario for scenario in known if any(
-        file.startswith((f"molecule/{scenario.name}/", *(f"roles/{role}/" for role in scenario.roles()))) for file in files)]
+    return [scenario for scenario in known if any(file.startswith(scenario.folders()) for file in files)]
 
 
 def judge(scenario: str, hosts: list[str], output: str) -> list[str]:
     """Why the output of ``molecule test`` is no proof; nothing when it is one."""
-    met, step, recaps = dict.fromkeys(MET, 0), "", []
+    met, step = dict.fromkeys(MET, 0), ""
+    recaps: list[re.Match[str]] = []
     # A playbook's recap: lines after PLAY RECAP; a host that is not in it was not met.
     for line in [*COLOUR.sub("", output).splitlines(), ""]:
         if at := STEP.search(line):
@@ -162,41 +168,53 @@ def judge(scenario: str, hosts: list[str], output: str) -> list[str]:
     found = [f"{name}: got {met[name]} playbooks that ran on all of {hosts}, wanted {least}"
              for name, least in MET.items() if met[name] < least]
     ended = ACTIONS.search(COLOUR.sub("", output))
-    if ended is None or ended["actions"] != ended["successful"]:
-        found.append(f"molecule's summary: got {ended[0].strip() if ended else 'none'}, wanted all actions successful")
+    if ended is None or set(ended.groups()) != {"0"}:
+        found.append(f"molecule's summary: got {ended[0] if ended else 'none'}, wanted successful actions alone")
     return found
 
 
-def run(scenario: Scenario, root: Path, limit: float) -> bool:
-    """One scenario under its time limit; prints one line, and the end of the output when it failed."""
-    binaries, start = root / ".venv" / "bin", time.monotonic()
+def environment(root: Path, ephemeral: str) -> dict[str, str]:
+    """Molecule's; what the caller's shell says of Ansible does not count."""
+    others = ("ANSIBLE_", "MOLECULE_", "PYTHON")
+    return {
+        **{name: value for name, value in os.environ.items() if not name.startswith(others)},
+        "PATH": f"{root / '.venv' / 'bin'}:{os.environ['PATH']}", "MOLECULE_EPHEMERAL_DIRECTORY": ephemeral,
+        "NO_COLOR": "1", "PYTHONUNBUFFERED": "1", "LC_ALL": "C.UTF-8",
+    }
+
+
+def run_molecule(scenario: Scenario, root: Path, limit: float) -> tuple[list[str], str]:
+    """``molecule test`` under a time limit: what is wrong, and the output. No lab is left, also after a kill."""
+    binaries = root / ".venv" / "bin"
     with tempfile.TemporaryDirectory(prefix=f"aidc-{scenario.lab}-") as ephemeral:
-        environment = {
-            **os.environ, "PATH": f"{binaries}:{os.environ['PATH']}", "MOLECULE_EPHEMERAL_DIRECTORY": ephemeral,
-            "NO_COLOR": "1", "PYTHONUNBUFFERED": "1", "LC_ALL": "C.UTF-8",
-        }
-        for name in ("PYTHONPATH", "ANSIBLE_CONFIG", "ANSIBLE_STDOUT_CALLBACK"):
-            environment.pop(name, None)
         process = subprocess.Popen(
-            [str(binaries / "molecule"), "test", "--no-command-borders", "-s", scenario.name], cwd=root, env=environment,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
+            [str(binaries / "molecule"), "test", "--no-command-borders", "-s", scenario.name], cwd=root,
+            env=environment(root, ephemeral), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, start_new_session=True)
         try:
             output, _none = process.communicate(timeout=limit)
-            bad = [f"exit status {process.returncode}"] if process.returncode else judge(
-                scenario.name, scenario.hosts(), output)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             output, _none = process.communicate()
-            bad = [f"did not end in {limit:.0f} s"]
+            return [f"did not end in {limit:.0f} s"], output
         finally:
-            # Molecule has removed the lab, unless it was killed; then this says so and does it.
-            subprocess.run([str(binaries / "python"), "-m", "lab", "--name", scenario.lab, "down"], cwd=root, check=False,
-                           stdout=subprocess.DEVNULL)
-    seconds = time.monotonic() - start
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+            subprocess.run([str(binaries / "python"), "-m", "lab", "--name", scenario.lab, "down"], cwd=root,
+                           check=False, stdout=subprocess.DEVNULL)
+    if process.returncode:
+        return [f"exit status {process.returncode}"], output
+    return judge(scenario.name, scenario.hosts(), output), output
+
+
+def run(scenario: Scenario, root: Path, limit: float) -> bool:
+    """One scenario; prints one line, and the end of the output when it failed."""
+    start, hosts = time.monotonic(), len(scenario.hosts())
+    bad, output = run_molecule(scenario, root, limit)
     if bad:
         print("\n".join(output.splitlines()[-SHOWN_LINES:]))
-    print(f"molecule {scenario.name}: {'FAILED: ' + '; '.join(bad) if bad else 'passed'}: {len(scenario.hosts())} hosts, "
-          f"{seconds:.0f} s", flush=True)
+    verdict = f"FAILED: {'; '.join(bad)}" if bad else "passed"
+    print(f"molecule {scenario.name}: {verdict}: {hosts} hosts, {time.monotonic() - start:.0f} s", flush=True)
     return not bad
 
 
@@ -205,7 +223,8 @@ def choose(root: Path, names: list[str], everything: bool) -> list[Scenario]:
     if names:
         unknown = sorted(set(names) - {scenario.name for scenario in known})
         if unknown:
-            sys.exit(f"molecule: got {', '.join(unknown)}, wanted some of {', '.join(scenario.name for scenario in known)}")
+            wanted = ", ".join(scenario.name for scenario in known)
+            sys.exit(f"molecule: got {', '.join(unknown)}, wanted some of {wanted}")
         return [scenario for scenario in known if scenario.name in names]
     return known if everything else affected(known, changed_files(root))
 
@@ -213,7 +232,7 @@ def choose(root: Path, names: list[str], everything: bool) -> list[Scenario]:
 def main(argv: list[str], root: Path = ROOT) -> int:
     parser = argparse.ArgumentParser(prog="tests.molecule", description="Molecule scenarios of the roles that changed.")
     parser.add_argument("--all", action="store_true", help="all scenarios")
-    parser.add_argument("--limit", type=float, default=LIMIT_SECONDS, help="seconds for one scenario (default: %(default)s)")
+    parser.add_argument("--limit", type=float, default=LIMIT_SECONDS, help="seconds for each (default: %(default)s)")
     parser.add_argument("names", nargs="*", metavar="NAME", help="these scenarios")
     arguments = parser.parse_args(argv)
     if bad := problems(root):
@@ -226,8 +245,8 @@ def main(argv: list[str], root: Path = ROOT) -> int:
         return 1
     failed = [scenario.name for scenario in chosen if not run(scenario, root, arguments.limit)]
     why = "" if chosen else f" (no role has changed since {(base_commit(root) or '')[:12]}; --all runs all)"
-    print(f"molecule: {len(chosen) - len(failed)} passed, {len(failed)} failed, {len(known) - len(chosen)} not chosen of "
-          f"{len(known)} scenarios{why}, {time.monotonic() - start:.0f} s")
+    counts = f"{len(chosen) - len(failed)} passed, {len(failed)} failed, {len(known) - len(chosen)} not chosen"
+    print(f"molecule: {counts} of {len(known)} scenarios{why}, {time.monotonic() - start:.0f} s")
     return 1 if failed else 0
 
 
