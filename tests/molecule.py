@@ -11,6 +11,7 @@ Molecule itself calls a run over no hosts a success; here every step must have m
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import re
 import signal
@@ -26,6 +27,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 LIMIT_SECONDS = 300.0
+GRACE_SECONDS = 10.0
 SHOWN_LINES = 80
 # A change in one of these is a change of every scenario.
 COMMON = (
@@ -186,25 +188,33 @@ def environment(root: Path, ephemeral: str) -> dict[str, str]:
 def run_molecule(scenario: Scenario, root: Path, limit: float) -> tuple[list[str], str]:
     """``molecule test`` under a time limit: what is wrong, and the output. No lab is left, also after a kill."""
     binaries = root / ".venv" / "bin"
-    with tempfile.TemporaryDirectory(prefix=f"aidc-{scenario.lab}-") as ephemeral:
-        process = subprocess.Popen(
-            [str(binaries / "molecule"), "test", "--no-command-borders", "-s", scenario.name], cwd=root,
-            env=environment(root, ephemeral), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, text=True, start_new_session=True)
+    argv = [str(binaries / "molecule"), "test", "--no-command-borders", "-s", scenario.name]
+    # The output goes to a file: after a kill, a worker of Ansible (in a session of its own) may hold a pipe open.
+    with tempfile.TemporaryDirectory(prefix=f"aidc-{scenario.lab}-") as folder, \
+            open(f"{folder}/output", "w+", encoding="utf-8", errors="replace") as log:
+        process = subprocess.Popen(argv, cwd=root, env=environment(root, f"{folder}/ephemeral"), start_new_session=True,
+                                   stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
         try:
-            output, _none = process.communicate(timeout=limit)
+            code = process.wait(timeout=limit)
+            bad = [f"exit status {code}"] if code else []
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            output, _none = process.communicate()
-            return [f"did not end in {limit:.0f} s"], output
+            bad = [f"did not end in {limit:.0f} s"]
         finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
+            end(process)
             subprocess.run([str(binaries / "python"), "-m", "lab", "--name", scenario.lab, "down"], cwd=root,
                            check=False, stdout=subprocess.DEVNULL)
-    if process.returncode:
-        return [f"exit status {process.returncode}"], output
-    return judge(scenario.name, scenario.hosts(), output), output
+        log.seek(0)
+        output = log.read()
+    return bad or judge(scenario.name, scenario.hosts(), output), output
+
+
+def end(process: subprocess.Popen[Any]) -> None:
+    """TERM first: ansible-playbook then ends its workers, which a signal to the group does not reach."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        if process.poll() is None:
+            os.killpg(process.pid, number)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=GRACE_SECONDS)
 
 
 def run(scenario: Scenario, root: Path, limit: float) -> bool:
