@@ -26,6 +26,8 @@ from typing import Any
 import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
+# Molecule finds it by itself, but only in a git checkout.
+CONFIG = ".config/molecule/config.yml"
 LIMIT_SECONDS = 300.0
 GRACE_SECONDS = 10.0
 SHOWN_LINES = 80
@@ -188,7 +190,7 @@ def environment(root: Path, ephemeral: str) -> dict[str, str]:
 def run_molecule(scenario: Scenario, root: Path, limit: float) -> tuple[list[str], str]:
     """``molecule test`` under a time limit: what is wrong, and the output. No lab is left, also after a kill."""
     binaries = root / ".venv" / "bin"
-    argv = [str(binaries / "molecule"), "test", "--no-command-borders", "-s", scenario.name]
+    argv = [str(binaries / "molecule"), "-c", CONFIG, "test", "--no-command-borders", "-s", scenario.name]
     # The output goes to a file: after a kill, a worker of Ansible (in a session of its own) may hold a pipe open.
     with tempfile.TemporaryDirectory(prefix=f"aidc-{scenario.lab}-") as folder, \
             open(f"{folder}/output", "w+", encoding="utf-8", errors="replace") as log:

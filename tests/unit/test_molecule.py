@@ -100,7 +100,8 @@ def test_the_runner_passes_a_good_run(tree: Path, capsys: pytest.CaptureFixture[
     said = capsys.readouterr().out
     assert "molecule mlx5_port: passed: 2 hosts, " in said
     assert "molecule: 1 passed, 0 failed, 0 not chosen of 1 scenarios, " in said
-    assert (tree / "arguments").read_text(encoding="utf-8") == "test --no-command-borders -s mlx5_port\n"
+    assert (tree / "arguments").read_text(encoding="utf-8") == \
+        "-c .config/molecule/config.yml test --no-command-borders -s mlx5_port\n"
     assert (tree / "down").read_text(encoding="utf-8") == "-m lab --name molmp down\n"
 
 
