@@ -14,6 +14,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 # Written to by login sessions and by the host itself, whatever a play does.
@@ -97,7 +98,18 @@ def outputs(commands: tuple[tuple[str, ...], ...] = COMMANDS) -> State:
     return found
 
 
+def settle(seconds: float = 10.0) -> None:
+    """Just after boot the kernel still probes its IPv6 addresses, which ends by itself."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        done = subprocess.run(["ip", "-o", "address", "show", "tentative"], capture_output=True, text=True, check=True)
+        if not done.stdout:
+            return
+        time.sleep(0.1)
+
+
 def read() -> State:
+    settle()
     return {**outputs(), **root_files(), **devices(), **sysctls()}
 
 
