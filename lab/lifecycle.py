@@ -190,7 +190,7 @@ def init_pid(instance: Instance, host: str) -> int:
 
 def inside(instance: Instance, host: str, argv: list[str]) -> list[str]:
     """The command line that runs ``argv`` as root in ``host``."""
-    return ["nsenter", "-t", str(init_pid(instance, host)), "-m", "-u", "-i", "-n", "-p", "-C", "-r", "-w",
+    return [sys.executable, str(ROOT / "lab" / "enter.py"), str(init_pid(instance, host)),
             "/usr/bin/env", "-i", "HOME=/root", "LANG=C.UTF-8", "TERM=dumb", "SYSTEMD_DEVICE_VERIFY_SYSFS=0",
             "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", *argv]
 
