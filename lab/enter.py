@@ -20,7 +20,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 sys.path.remove(str(Path(__file__).resolve().parent))
 
 from lab import syscalls as sc  # noqa: E402
-from lab.guard import confine, filter as call_filter, mounts  # noqa: E402
+from lab.guard import confine, mounts  # noqa: E402
+from lab.guard import filter as call_filter  # noqa: E402
 
 
 def confined(door: socket.socket, pid: str, argv: list[str]) -> None:
