@@ -108,9 +108,10 @@ def _in_child(function: Callable[[], None]) -> None:
 
 
 def _namespaces() -> str:
-    _in_child(lambda: sc.unshare(sc.CLONE_NEWNS | sc.CLONE_NEWUTS | sc.CLONE_NEWIPC | sc.CLONE_NEWPID
+    # A user namespace owns each host's mounts, so that they stay as they are (guard/confine.py).
+    _in_child(lambda: sc.unshare(sc.CLONE_NEWUSER | sc.CLONE_NEWNS | sc.CLONE_NEWUTS | sc.CLONE_NEWIPC | sc.CLONE_NEWPID
                                  | sc.CLONE_NEWNET | sc.CLONE_NEWCGROUP))
-    return "mount, UTS, IPC, PID, network, cgroup"
+    return "user, mount, UTS, IPC, PID, network, cgroup"
 
 
 def _overlay(instance: Instance) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from lab import cgroup, doctor, fabric, guest, image, inventory, netns
+from lab import attendants, cgroup, doctor, fabric, guest, image, inventory, netns
 from lab.fleet import Fleet, Host
 from lab.hardware.spec import NodeSpec, node_spec
 from lab.instance import Instance, LabError
@@ -196,13 +196,16 @@ def inside(instance: Instance, host: str, argv: list[str]) -> list[str]:
 
 
 def alive(instance: Instance) -> bool:
-    """Whether every host of a finished ``up`` still has its PID 1."""
+    """Whether every host of a finished ``up`` still has its PID 1 and its processes outside."""
     record = instance.read()
     if record.get("status") != "up":
         return False
     try:
         for host in record["hosts"]:
             init_pid(instance, host)
+            settings = json.loads((instance.host_dir(host) / "host.json").read_text(encoding="utf-8"))
+            if attendants.missing(instance, host, hardware=settings["spec"] is not None):
+                return False
     except LabError:
         return False
     return True

@@ -18,10 +18,10 @@ from lab import syscalls as sc
 NUMBERS = {
     "acct": (163, 89), "add_key": (248, 217), "bpf": (321, 280), "clock_settime": (227, 112),
     "delete_module": (176, 106), "finit_module": (313, 273), "fsopen": (430, 430), "init_module": (175, 105),
-    "ioperm": (173, None), "iopl": (172, None), "kexec_file_load": (320, 294), "kexec_load": (246, 104), "keyctl": (250, 219),
-    "mount": (165, 40), "open_by_handle_at": (304, 265), "perf_event_open": (298, 241), "quotactl": (179, 60),
-    "quotactl_fd": (443, 443), "request_key": (249, 218), "settimeofday": (164, 170), "socket": (41, 198),
-    "swapoff": (168, 225), "swapon": (167, 224),
+    "ioperm": (173, None), "iopl": (172, None), "kexec_file_load": (320, 294), "kexec_load": (246, 104),
+    "keyctl": (250, 219), "mount": (165, 40), "open_by_handle_at": (304, 265), "perf_event_open": (298, 241),
+    "quotactl": (179, 60), "quotactl_fd": (443, 443), "request_key": (249, 218), "settimeofday": (164, 170),
+    "socket": (41, 198), "swapoff": (168, 225), "swapon": (167, 224),
 }
 # Answered with EPERM, whatever the arguments: each acts on the machine and not on a namespace.
 # add_key, keyctl, request_key: root's keys are one set for all hosts and the machine.

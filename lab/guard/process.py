@@ -21,6 +21,7 @@ from pathlib import Path
 from lab import syscalls as sc
 from lab.guard import mounts
 
+NAME = "lab-guard"
 READY = b"r"
 START_SECONDS = 15.0
 OPTIONS = "rootmode=40555,user_id=0,group_id=0,allow_other"
@@ -55,6 +56,7 @@ def running(netns: Path) -> Iterator[socket.socket]:
 
 def _main(door: socket.socket, netns: Path) -> None:
     sc.set_pdeathsig(signal.SIGKILL)
+    sc.set_name(NAME)
     from lab.guard import sysctls  # only here: the supervisor has no need of libfuse
 
     net = sysctls.read_machines_net(str(netns))
