@@ -114,6 +114,14 @@ def _namespaces() -> str:
     return "user, mount, UTS, IPC, PID, network, cgroup"
 
 
+def _seccomp() -> str:
+    """The filter that each host starts under asks about new mounts (Linux 5.5; guard/filter.py)."""
+    actions = Path("/proc/sys/kernel/seccomp/actions_avail")
+    if not actions.exists() or "user_notif" not in actions.read_text(encoding="ascii").split():
+        raise LabError("no system call filter with notification: CONFIG_SECCOMP_FILTER and Linux 5.5 are needed")
+    return "filter with notification"
+
+
 def _overlay(instance: Instance) -> str:
     with _made(instance.dir) as directory:
         for part in ("lower", "upper", "work", "root"):
@@ -233,6 +241,7 @@ def checks(instance: Instance, fleet: Fleet) -> list[Check]:
     if all(check.ok for check in result):
         result += [
             _checked("cgroup", lambda: _cgroup(instance)), _checked("FUSE", _fuse), _checked("namespaces", _namespaces),
+            _checked("seccomp", _seccomp),
             _checked("overlay", lambda: _overlay(instance)),
             _checked("inotify", lambda: _inotify(len(fleet.hosts))),
             _checked("room", lambda: _room(instance.state, len(fleet.hosts))),

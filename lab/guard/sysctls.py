@@ -65,7 +65,7 @@ def of_interface(key: str) -> bool:
 def missing_keys(machine: dict[str, int], host: dict[str, int]) -> set[str]:
     """Keys of the machine's network namespace that the host's lacks, or has but may not write."""
     return {key for key, mode in machine.items()
-            if not of_interface(key) and mode & 0o222 & ~host.get(key, 0)}
+            if not of_interface(key) and (key not in host or mode & 0o222 & ~host[key])}
 
 
 def read_machines_net(host_netns: str) -> dict[str, tuple[int, str]]:
@@ -75,10 +75,9 @@ def read_machines_net(host_netns: str) -> dict[str, tuple[int, str]]:
     machine = walk(f"{TOP}/net")
     sc.setns(there, sc.CLONE_NEWNET)
     host = walk(f"{TOP}/net")
-    wanted = missing_keys(machine, host) | {key for key in machine if key not in host and not of_interface(key)}
     sc.setns(own, sc.CLONE_NEWNET)
     found = {}
-    for key in sorted(wanted):
+    for key in sorted(missing_keys(machine, host)):
         text = read_file(f"{TOP}/{key}") if machine[key] & 0o444 else ""
         found[key] = (machine[key], text)
     sc.setns(there, sc.CLONE_NEWNET)
