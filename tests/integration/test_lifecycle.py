@@ -25,7 +25,7 @@ NAME = "kill"
 FLEET = Path(__file__).parent / "fleets" / "small.yml"
 PAIR = FLEET.with_name("pair.yml")
 # What stands in the command lines of a lab's processes.
-WORDS = ("-m lab", "/sbin/init ", "mmdebstrap", f"aidc-{NAME}", f"instances/{NAME}")
+WORDS = ("-m lab", "/sbin/init ", "/mmdebstrap ", f"aidc-{NAME}", f"instances/{NAME}")
 # Where `up` is killed: seconds after the line with this text (or after its start).
 MOMENTS = (
     ("", 0.2), ("", 0.7), ("machine checked", 0.0), ("machine checked", 0.02), ("files of", 0.0), ("files of", 0.02),
@@ -36,7 +36,7 @@ MOMENTS = (
 def others() -> tuple[str, ...]:
     """Marks of labs that the user runs beside these tests."""
     names = [path.name for path in (state_dir() / "instances").glob("*") if path.name != NAME]
-    return tuple(mark for name in names for mark in (f"aidc-lab-{name}", f"aidc-{name}-", f"/instances/{name}"))
+    return tuple(mark for name in names for mark in (f"aidc-lab-{name}", f"aidc-{name}-", f"/instances/{name}", f" --name {name} "))
 
 
 def commands() -> set[str]:
@@ -51,7 +51,7 @@ def commands() -> set[str]:
         except OSError:
             continue
         if line and not any(mark in where or mark in line for mark in beside):
-            found.add(f"{entry.name} {line}")
+            found.add(f"{entry.name} {line} ")
     return found
 
 
@@ -63,8 +63,9 @@ def files(top: Path, without: tuple[str, ...] = ()) -> set[str]:
 def listing(inventory: Path) -> dict[str, set[str]]:
     """Everything on the machine that a lab could leave."""
     beside = others()
-    return {key: {item for item in found if not any(mark in item for mark in beside)}
-            for key, found in _listing(inventory).items()}
+    found = _listing(inventory)
+    beside += others()  # one that started meanwhile
+    return {key: {item for item in items if not any(mark in item for mark in beside)} for key, items in found.items()}
 
 
 def _listing(inventory: Path) -> dict[str, set[str]]:
@@ -74,7 +75,8 @@ def _listing(inventory: Path) -> dict[str, set[str]]:
         "namespaces": files(Path("/run/netns")),
         "links": set(os.listdir("/sys/class/net")),
         "cgroups": files(cgroup_mount(), (str(cgroup_mount() / "user.slice"), str(cgroup_mount() / "system.slice"))),
-        "state": files(state_dir(), cache),
+        # All that a lab writes there; other folders are somebody else's.
+        "state": {*os.listdir(state_dir()), *files(state_dir() / "instances"), *files(state_dir() / "cache", cache)},
         "memory file system": files(Path("/dev/shm")),
         "temporary files": {name for name in os.listdir("/tmp") if "aidc" in name},
         "inventory": files(inventory),
