@@ -36,7 +36,8 @@ MOMENTS = (
 def others() -> tuple[str, ...]:
     """Marks of labs that the user runs beside these tests."""
     names = [path.name for path in (state_dir() / "instances").glob("*") if path.name != NAME]
-    return tuple(mark for name in names for mark in (f"aidc-lab-{name}", f"aidc-{name}-", f"/instances/{name}", f" --name {name} "))
+    marks = ("aidc-lab-{}", "aidc-{}-", "/instances/{}", " --name {} ")
+    return tuple(mark.format(name) for name in names for mark in marks)
 
 
 def commands() -> set[str]:
@@ -78,7 +79,7 @@ def _listing(inventory: Path) -> dict[str, set[str]]:
         # All that a lab writes there; other folders are somebody else's.
         "state": {*os.listdir(state_dir()), *files(state_dir() / "instances"), *files(state_dir() / "cache", cache)},
         "memory file system": files(Path("/dev/shm")),
-        "temporary files": {name for name in os.listdir("/tmp") if "aidc" in name},
+        "temporary files": {name for name in os.listdir("/tmp") if "aidc-lab" in name},
         "inventory": files(inventory),
         "lab processes": {line for line in commands() if any(word in line for word in WORDS)},
     }
