@@ -24,8 +24,8 @@ from tests.integration.conftest import ROOT, lab_command, run_lab
 NAME = "kill"
 FLEET = Path(__file__).parent / "fleets" / "small.yml"
 PAIR = FLEET.with_name("pair.yml")
-# What stands in the command lines of a lab's processes.
-WORDS = ("-m lab", "/sbin/init ", "/mmdebstrap ", f"aidc-{NAME}", f"instances/{NAME}")
+# What stands in the command lines of a lab's processes, or in their cgroups (whatever they run).
+WORDS = ("-m lab", "/sbin/init ", f"aidc-lab-{NAME}", f"aidc-{NAME}", f"instances/{NAME}")
 # Where `up` is killed: seconds after the line with this text (or after its start).
 MOMENTS = (
     ("", 0.2), ("", 0.7), ("machine checked", 0.0), ("machine checked", 0.02), ("files of", 0.0), ("files of", 0.02),
@@ -52,7 +52,7 @@ def commands() -> set[str]:
         except OSError:
             continue
         if line and not any(mark in where or mark in line for mark in beside):
-            found.add(f"{entry.name} {line} ")
+            found.add(f"{entry.name} {line} {' '.join(part for part in where.split() if '/aidc-lab-' in part)}")
     return found
 
 
