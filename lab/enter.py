@@ -5,6 +5,7 @@
     python lab/enter.py PID COMMAND ...
 
 nsenter alone joins the namespaces of process PID but keeps this machine's capabilities: `date -s` would be real.
+New mounts are answered from here as long as COMMAND runs; what it leaves in the background can make none.
 """
 from __future__ import annotations
 

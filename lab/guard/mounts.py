@@ -71,17 +71,20 @@ def answer(listener: int) -> None:
 
 
 def serve(listener: int) -> None:
-    """Answer until no process with the filter is left."""
+    """Answer until no process with the filter is left; afterwards, or after an error, new mounts are ENOSYS."""
     poll = select.poll()
     poll.register(listener, select.POLLIN)
-    while True:
-        for _fd, event in poll.poll():
+    try:
+        while True:
+            event = poll.poll()[0][1]
             if event & select.POLLIN:
                 try:
                     answer(listener)
                 except OSError as error:
                     if error.errno != errno.ENOENT:
                         raise
-            elif event & select.POLLHUP:
-                os.close(listener)
+            else:
                 return
+    finally:
+        # Open and unread, it would hang whoever mounts.
+        os.close(listener)
