@@ -242,6 +242,8 @@ def test_the_moments_come_from_the_seed_and_cover_all() -> None:
     assert len(random_moments(SEED)) == RANDOM_MOMENTS
 
 
+# 113 and 135 s on a busy machine with two cores.
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_kill_at_random_moments(inventory: Path) -> None:
     """Each followed by `up` or `down` in turn; what that left is compared in full. AIDC_KILL_SEED repeats a run."""
