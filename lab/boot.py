@@ -9,24 +9,21 @@ from __future__ import annotations
 
 import os
 import socket
-import uuid
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 
 from lab import syscalls as sc
+from lab.guard import confine, process
+from lab.guard import filter as call_filter
 from lab.hardware import layout, mount
 from lab.hardware.spec import NodeSpec
 
 READ_ONLY = sc.MS_BIND | sc.MS_REMOUNT | sc.MS_RDONLY | sc.MS_NOSUID | sc.MS_NODEV | sc.MS_NOEXEC
 QUIET = sc.MS_NOSUID | sc.MS_NODEV | sc.MS_NOEXEC
-# Parts of /proc through which root inside would reach the machine outside (simulation.md 0b.11 and 2).
-READ_ONLY_PROC = (
-    "acpi", "bus", "fs", "irq", "scsi", "sysrq-trigger", "sys/debug", "sys/dev", "sys/fs", "sys/kernel", "sys/vm",
-)
-# modules, clock, I/O ports, LSM rules, kernel log (linux/capability.h).
-DROPPED_CAPABILITIES = {
-    "SYS_MODULE": 16, "SYS_RAWIO": 17, "SYS_TIME": 25, "MAC_OVERRIDE": 32, "MAC_ADMIN": 33, "SYSLOG": 34,
-}
+# Of /proc itself: what is a host's own, or opened for each writer. All other files that can be written and all
+# other folders act on the machine (sysrq-trigger, mtrr, acpi, irq ...): read-only (simulation.md 0b.11 and 2).
+OWN_PROC = {"net", "pressure", "self", "sys", "sysvipc", "thread-self"}
 # name -> major, minor, mode (Documentation/admin-guide/devices.txt)
 DEVICES = {
     "null": (1, 3, 0o666), "zero": (1, 5, 0o666), "full": (1, 7, 0o666), "random": (1, 8, 0o666),
@@ -35,6 +32,10 @@ DEVICES = {
 DEVICE_LINKS = {
     "ptmx": "pts/ptmx", "fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2",
 }
+
+
+# What PID 1 says on its console.
+CONSOLE = "var/log/console.log"
 
 
 @dataclass(frozen=True)
@@ -68,24 +69,38 @@ def bind(source: Path, target: Path, flags: int = 0) -> None:
         sc.mount(None, str(target), None, flags)
 
 
+def link_console(plan: Plan) -> None:
+    """One file, seen outside as console.log and in the host below its own root.
+
+    A bind of the outer file would bring the machine's own file system into the host: `mount -o remount,ro
+    /dev/console` would then act on the machine's.
+    """
+    inner = plan.directory / "upper" / CONSOLE
+    inner.parent.mkdir(parents=True, exist_ok=True)
+    inner.unlink(missing_ok=True)
+    os.link(plan.directory / "console.log", inner)
+
+
 def mount_root(plan: Plan) -> None:
     lower = ":".join(map(str, plan.lower))
     for name in ("root", "upper", "work", "sysfs", "hardware"):
         (plan.directory / name).mkdir(exist_ok=True)
+    link_console(plan)
     sc.mount("overlay", str(plan.root), "overlay", 0,
              f"lowerdir={lower},upperdir={plan.directory / 'upper'},workdir={plan.directory / 'work'}")
 
 
-def mount_proc(plan: Plan) -> None:
+def mount_proc(plan: Plan, guard: socket.socket) -> None:
     proc = plan.root / "proc"
     sc.mount("proc", str(proc), "proc", QUIET)
-    for name in READ_ONLY_PROC:
-        if (proc / name).exists():
-            read_only_bind(proc / name)
-    # A new boot has a new id; ansible.builtin.reboot tells by it that the host went down.
-    boot_id = plan.directory / "boot_id"
-    boot_id.write_text(f"{uuid.uuid4()}\n", encoding="ascii")
-    bind(boot_id, proc / "sys/kernel/random/boot_id", READ_ONLY)
+    for entry in sorted(proc.iterdir()):
+        mode = entry.lstat().st_mode
+        if not entry.name.isdigit() and entry.name not in OWN_PROC and not stat.S_ISLNK(mode) \
+                and (stat.S_ISDIR(mode) or mode & 0o222):
+            read_only_bind(entry)
+    # /proc/sys with values of the host's own; a new boot has a new boot_id, by which ansible.builtin.reboot
+    # tells that the host went down.
+    process.hand_over_sysctls(guard, proc)
 
 
 def mount_sys(plan: Plan, hardware: socket.socket | None) -> None:
@@ -151,29 +166,30 @@ def mount_dev(plan: Plan) -> None:
     sc.mount("mqueue", str(dev / "mqueue"), "mqueue", QUIET)
     for name, where in DEVICE_LINKS.items():
         (dev / name).symlink_to(where)
-    # What PID 1 says on its console can be read outside.
-    bind(plan.directory / "console.log", dev / "console")
+    bind(plan.root / CONSOLE, dev / "console")
 
 
 def mount_run(plan: Plan) -> None:
     run = plan.root / "run"
     sc.mount("run", str(run), "tmpfs", sc.MS_NOSUID | sc.MS_NODEV, "mode=755,size=64m")
-    sc.mount("tmp", str(plan.root / "tmp"), "tmpfs", sc.MS_NOSUID | sc.MS_NODEV, "mode=1777")
     # PID 1 listens to udev only when this exists before it starts; the socket unit replaces it
     # (simulation.md 0.7b).
     (run / "udev").mkdir()
     (run / "udev/control").touch()
 
 
-def start_init(plan: Plan) -> None:
+def start_init(plan: Plan, guard: socket.socket) -> None:
     """Turn the calling process into systemd. Returns only by an exception."""
     os.chdir(plan.root)
     # Old and new root may be one folder: the old one is then stacked on top (pivot_root(2), NOTES).
     sc.pivot_root(".", ".")
     sc.umount2(".", sc.MNT_DETACH)
     os.chdir("/")
-    for number in DROPPED_CAPABILITIES.values():
-        sc.capbset_drop(number)
+    confine.lock_mounts()
+    # After the lock: systemd unmounts it when the host goes down.
+    sc.mount("tmp", "/tmp", "tmpfs", sc.MS_NOSUID | sc.MS_NODEV, "mode=1777")
+    confine.drop_capabilities()
+    process.hand_over_mounts(guard, call_filter.install())
     environment = {
         "container": "lab", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "TERM": "vt220",
         "SYSTEMD_DEVICE_VERIFY_SYSFS": "0",  # simulation.md 0b.3
@@ -182,12 +198,12 @@ def start_init(plan: Plan) -> None:
                              "--log-level=warning"], environment)
 
 
-def boot(plan: Plan, hardware: socket.socket | None) -> None:
+def boot(plan: Plan, hardware: socket.socket | None, guard: socket.socket) -> None:
     """Everything from the first mount to systemd; never returns."""
     socket.sethostname(plan.name)
     mount_root(plan)
-    mount_proc(plan)
+    mount_proc(plan, guard)
     mount_dev(plan)
     mount_sys(plan, hardware)
     mount_run(plan)
-    start_init(plan)
+    start_init(plan, guard)

@@ -108,9 +108,18 @@ def _in_child(function: Callable[[], None]) -> None:
 
 
 def _namespaces() -> str:
-    _in_child(lambda: sc.unshare(sc.CLONE_NEWNS | sc.CLONE_NEWUTS | sc.CLONE_NEWIPC | sc.CLONE_NEWPID
+    # A user namespace owns each host's mounts, so that they stay as they are (guard/confine.py).
+    _in_child(lambda: sc.unshare(sc.CLONE_NEWUSER | sc.CLONE_NEWNS | sc.CLONE_NEWUTS | sc.CLONE_NEWIPC | sc.CLONE_NEWPID
                                  | sc.CLONE_NEWNET | sc.CLONE_NEWCGROUP))
-    return "mount, UTS, IPC, PID, network, cgroup"
+    return "user, mount, UTS, IPC, PID, network, cgroup"
+
+
+def _seccomp() -> str:
+    """The filter that each host starts under asks about new mounts (Linux 5.5; guard/filter.py)."""
+    actions = Path("/proc/sys/kernel/seccomp/actions_avail")
+    if not actions.exists() or "user_notif" not in actions.read_text(encoding="ascii").split():
+        raise LabError("no system call filter with notification: CONFIG_SECCOMP_FILTER and Linux 5.5 are needed")
+    return "filter with notification"
 
 
 def _overlay(instance: Instance) -> str:
@@ -232,6 +241,7 @@ def checks(instance: Instance, fleet: Fleet) -> list[Check]:
     if all(check.ok for check in result):
         result += [
             _checked("cgroup", lambda: _cgroup(instance)), _checked("FUSE", _fuse), _checked("namespaces", _namespaces),
+            _checked("seccomp", _seccomp),
             _checked("overlay", lambda: _overlay(instance)),
             _checked("inotify", lambda: _inotify(len(fleet.hosts))),
             _checked("room", lambda: _room(instance.state, len(fleet.hosts))),

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from lab import cgroup, doctor, fabric, guest, image, inventory, layer, netns, personas
+from lab import attendants, cgroup, doctor, fabric, guest, image, inventory, layer, netns, personas
 from lab.fleet import Fleet, Host
 from lab.hardware.spec import NodeSpec, node_spec
 from lab.instance import Instance, LabError
@@ -227,19 +227,22 @@ def init_pid(instance: Instance, host: str) -> int:
 
 def inside(instance: Instance, host: str, argv: list[str]) -> list[str]:
     """The command line that runs ``argv`` as root in ``host``."""
-    return ["nsenter", "-t", str(init_pid(instance, host)), "-m", "-u", "-i", "-n", "-p", "-C", "-r", "-w",
+    return [sys.executable, str(ROOT / "lab" / "enter.py"), str(init_pid(instance, host)),
             "/usr/bin/env", "-i", "HOME=/root", "LANG=C.UTF-8", "TERM=dumb", "SYSTEMD_DEVICE_VERIFY_SYSFS=0",
             "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", *argv]
 
 
 def alive(instance: Instance) -> bool:
-    """Whether every host of a finished ``up`` still has its PID 1, and the package repository its server."""
+    """Whether every host of a finished ``up`` still has its PID 1 and its processes outside, and the mirror runs."""
     record = instance.read()
     if record.get("status") != "up":
         return False
     try:
         for host in record["hosts"]:
             init_pid(instance, host)
+            settings = json.loads((instance.host_dir(host) / "host.json").read_text(encoding="utf-8"))
+            if attendants.missing(instance, host, hardware=settings["spec"] is not None):
+                return False
     except LabError:
         return False
     return cgroup.populated(instance.cgroup / REPOSITORY)

@@ -25,6 +25,7 @@ from typing import Any
 
 from lab import boot, cgroup, fabric, faults
 from lab import syscalls as sc
+from lab.guard import process as guard
 from lab.hardware import mount
 from lab.hardware.door import DoorError
 from lab.hardware.spec import NodeSpec
@@ -62,11 +63,12 @@ class Supervisor:
         inside = self.cgroup / "inside"
         inside.mkdir(exist_ok=True)
         fabric.connect(self.instance, self.host, self.ports)
-        with self.hardware_model(kind) as channel:
+        with guard.running(NETNS_DIR / self.instance.netns(self.host)) as door, self.hardware_model(kind) as channel:
             self._with_faults(lambda: faults.before_boot(self.instance, self.host, kind.value))
             pid = os.fork()
             if pid == 0:
-                self._guarded(lambda: self._enter_namespaces(inside, channel))
+                self._guarded(lambda: self._enter_namespaces(inside, channel, door))
+            door.close()
             if channel is not None:
                 # Only the hardware model may end up with the FUSE descriptor, and only PID 1 with
                 # this end of the channel (simulation.md 0b.4).
@@ -124,7 +126,7 @@ class Supervisor:
         finally:
             os._exit(code)
 
-    def _enter_namespaces(self, inside: Path, channel: socket.socket | None) -> int:
+    def _enter_namespaces(self, inside: Path, channel: socket.socket | None, door: socket.socket) -> int:
         """First child: into the namespaces; its own child is PID 1 there."""
         sc.set_pdeathsig(signal.SIGKILL)
         cgroup.enter(inside)
@@ -134,7 +136,8 @@ class Supervisor:
         sc.mount(None, "/", None, sc.MS_REC | sc.MS_PRIVATE)
         pid = os.fork()
         if pid == 0:
-            self._guarded(lambda: self._first_process(channel))
+            self._guarded(lambda: self._first_process(channel, door))
+        door.close()
         if channel is not None:
             channel.close()
         (self.dir / ".pid").write_text(f"{pid}\n", encoding="ascii")
@@ -142,10 +145,10 @@ class Supervisor:
         _pid, status = os.waitpid(pid, 0)
         return 128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
 
-    def _first_process(self, channel: socket.socket | None) -> int:
+    def _first_process(self, channel: socket.socket | None, door: socket.socket) -> int:
         sc.set_pdeathsig(signal.SIGKILL)
         os.setsid()
-        boot.boot(self.plan, channel)
+        boot.boot(self.plan, channel, door)
         return 1
 
 

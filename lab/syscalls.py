@@ -15,6 +15,7 @@ CLONE_NEWNS = 0x00020000
 CLONE_NEWCGROUP = 0x02000000
 CLONE_NEWUTS = 0x04000000
 CLONE_NEWIPC = 0x08000000
+CLONE_NEWUSER = 0x10000000
 CLONE_NEWPID = 0x20000000
 CLONE_NEWNET = 0x40000000
 
@@ -35,6 +36,7 @@ MNT_FORCE = 1
 MNT_DETACH = 2
 
 PR_SET_PDEATHSIG = 1
+PR_SET_NAME = 15
 PR_CAPBSET_READ = 23
 PR_CAPBSET_DROP = 24
 
@@ -115,6 +117,13 @@ def capbset_read(capability: int) -> bool:
 def set_pdeathsig(signal: int) -> None:
     """Have the kernel send this process ``signal`` when its parent thread ends (PR_SET_PDEATHSIG)."""
     _prctl("PR_SET_PDEATHSIG", PR_SET_PDEATHSIG, signal)
+
+
+def set_name(name: str) -> None:
+    """Give the calling thread a name of at most 15 bytes, as ps and /proc/PID/comm show it (PR_SET_NAME)."""
+    zero = ctypes.c_ulong(0)
+    result: int = libc().prctl(PR_SET_NAME, ctypes.c_char_p(name.encode()[:15]), zero, zero, zero)
+    _check(result, f"prctl(PR_SET_NAME, {name!r})")
 
 
 def inotify_init() -> int:
