@@ -61,9 +61,11 @@ class PathCheck:
         return [(first, far), (second, near)] if far and near else []
 
     def lasting(self, threshold: float) -> bool:
-        values = [*self.pair.values["all"], *(self.again.values["all"] if self.again else ())]
-        fast = sum(value >= threshold for value in values)
-        return bool(self.again and self.again.bad) and fast <= _LUCKY * len(values)
+        # A pair that gave no result when it was looked at again has no values, and nothing is known of it.
+        if self.again is None or not self.again.bad:
+            return False
+        values = [*self.pair.values["all"], *self.again.values["all"]]
+        return sum(value >= threshold for value in values) <= _LUCKY * len(values)
 
     def verdict(self, case: Case) -> Conviction | None:
         """The path, or nobody: then what is left is a suspicion."""

@@ -97,6 +97,16 @@ def test_pair_is_run_again_and_must_be_slow_always() -> None:
     assert set(case.suspects) == {"n0", "n1"}
 
 
+def test_a_pair_that_gives_no_result_again_is_a_suspicion() -> None:
+    case = case_of("l0", "l1")
+    check = PathCheck(bad(("n0", "n1")))
+    again, = check.wants(case, set(), False)
+    again.add(Outcome("ok", None))
+    again.state = "untested"
+    assert verdicts(case, [check], []) == []
+    assert set(case.suspects) == {"n0", "n1"}
+
+
 def test_partners_busy_in_this_round_are_waited_for() -> None:
     case = case_of("l0", "l0", "l1", "l1")
     check = PathCheck(bad(("n0", "n2")))
