@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import shutil
 import subprocess
 import time
@@ -14,10 +13,10 @@ from pathlib import Path
 
 from lab.cache import building, unless_building
 from lab.cgroup import enter
+from lab.debian import MIRROR_VARIABLE, mirror_argument, sources
 from lab.instance import LabError
 
 SUITE = "trixie"
-MIRROR_VARIABLE = "AIDC_LAB_MIRROR"
 # Until a role installs them, the image also carries openmpi-bin (nccl-tests' launcher).
 PACKAGES = (
     "dbus", "ethtool", "iproute2", "iputils-ping", "kmod", "linux-sysctl-defaults", "openmpi-bin", "openssh-server",
@@ -56,22 +55,6 @@ def path(cache: Path) -> Path:
     return cache / f"image-{key()}"
 
 
-def sources(apt: Path = Path("/etc/apt")) -> str | None:
-    """This machine's own Debian mirror with the suites renamed, or None: mmdebstrap's default.
-
-    A machine whose mirror is set up by its owner gets the image from there, too.
-    """
-    release = Path("/etc/os-release").read_text(encoding="utf-8")
-    own = re.search(r"^VERSION_CODENAME=(\w+)", release, re.MULTILINE)
-    if not own or "\nID=debian" not in "\n" + release:
-        return None
-    for name in ("sources.list.d/debian.sources", "sources.list"):
-        file = apt / name
-        if file.exists() and own[1] in (text := file.read_text(encoding="utf-8")):
-            return re.sub(rf"\b{own[1]}\b", SUITE, text)
-    return None
-
-
 def _scratch(cache: Path) -> Path:
     """A memory file system when it has room: dpkg's fsyncs are most of the time on a disk."""
     roomy = SHM.is_dir() and os.access(SHM, os.W_OK) and shutil.disk_usage(SHM).free > NEEDED_BYTES
@@ -90,15 +73,8 @@ def _sweep(cache: Path) -> None:
 
 def _bootstrap(scratch: Path, log: Path, cgroup: Path) -> None:
     argv = ["mmdebstrap", *OPTIONS, SUITE, str(scratch / "image.tar")]
-    mirror = os.environ.get(MIRROR_VARIABLE)
-    text = sources()
-    if mirror:
+    if mirror := mirror_argument(sources(SUITE), scratch):
         argv.append(mirror)
-    elif text is not None:
-        suffix = "sources" if text.lstrip().startswith(("Types:", "#")) and "URIs:" in text else "list"
-        file = scratch / f"mirror.{suffix}"
-        file.write_text(text, encoding="utf-8")
-        argv.append(str(file))
     with open(log, "w", encoding="utf-8") as output:
         # In the lab's cgroup, so that `down` ends it when the lab was killed.
         done = subprocess.run(argv, stdout=output, stderr=subprocess.STDOUT, check=False,
