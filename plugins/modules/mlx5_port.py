@@ -25,7 +25,7 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     support: full
-    details: Everything but the writes is done, so RV(changed), RV(diff) and RV(commands) equal those of the run.
+    details: Everything but the writes is done, so C(changed), C(diff) and RV(commands) equal those of the run.
   diff_mode:
     support: full
   idempotent:
