@@ -133,6 +133,8 @@ def ensure(cache: Path, root: Root, say: Callable[[str], None]) -> Path:
     """The root's folder, built first when it is not there. Safe against a kill at any moment."""
     done = root.path(cache)
     with building(cache, root.name):
+        for left in cache.glob(f"{root.name}-*.part"):
+            shutil.rmtree(left)
         if done.exists():
             return done
         free = shutil.disk_usage(cache).free
@@ -140,8 +142,6 @@ def ensure(cache: Path, root: Root, say: Callable[[str], None]) -> Path:
             raise LabError(f"{cache}: {free // 1_000_000} MB free, the root needs {NEEDED_BYTES // 1_000_000} MB")
         start = time.monotonic()
         say(f"building a Debian {root.suite} root ({', '.join(root.packages)}; half a minute)")
-        for left in cache.glob(f"{root.name}-*.part"):
-            shutil.rmtree(left)
         part = cache / f"{done.name}.part"
         for directory in (part, part / "root", part / "scratch"):
             directory.mkdir()

@@ -12,6 +12,7 @@ at run time. A process of its own removes everything at the end, also when this 
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 import re
 import shutil
@@ -32,7 +33,6 @@ from lab.state import DEFAULT, StateError, state_dir  # noqa: E402
 from tools.chroot import Bind, Room, run  # noqa: E402
 
 CLEAN = Root("root-fresh", "bookworm", ("ca-certificates", "git", "make", "python3"))
-NAME = "aidc-fresh"
 TARGETS = ("test", "lab", "lab-down")
 CHECKOUT = "/root/checkout"
 # Settings of this machine that make apt, pip and git work here; nothing else of the environment goes in.
@@ -160,7 +160,9 @@ def inside(lower: Path, work: Path, group: Path, targets: Sequence[str]) -> int:
 
 def main(targets: Sequence[str]) -> int:
     start, state = time.monotonic(), state_dir(create=True)
-    cache, work, group = state / "cache", state / "fresh", cgroup_mount() / NAME
+    cache, work = state / "cache", state / "fresh"
+    # One at a time for each state directory.
+    group = cgroup_mount() / f"aidc-fresh-{hashlib.sha256(bytes(state)).hexdigest()[:8]}"
     cache.mkdir(exist_ok=True)
     with open(cache / "fresh.lock", "w", encoding="utf-8") as lock:
         try:
