@@ -83,8 +83,8 @@ def main(arguments: list[str]) -> int:
             "PYTHONDONTWRITEBYTECODE": "1", "AIDC_PAYLOADS": "/aidc/payloads",
             "HYPOTHESIS_STORAGE_DIRECTORY": "/tmp/hypothesis",
         }
-        code = run(room(root, site, work), ["python3", "-m", "pytest", *tests], environment, "/aidc/checkout",
-                   LIMIT_SECONDS)
+        argv = ["python3", "-m", "pytest", "--hypothesis-profile=short", *tests]
+        code = run(room(root, site, work), argv, environment, "/aidc/checkout", LIMIT_SECONDS)
     if code == NO_TESTS_COLLECTED:
         say("FAILED: no tests were collected")
     return code
