@@ -168,7 +168,7 @@ def main(targets: Sequence[str]) -> int:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise LabError("another make fresh is at work in this state directory") from None
+            raise LabError("another make fresh is at work in this state directory, or still being removed") from None
         lower = ensure(cache, CLEAN, say)
         remove(group, work)
         janitor = Janitor(lambda: remove(group, work))
