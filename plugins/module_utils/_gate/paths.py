@@ -61,7 +61,8 @@ class PathCheck:
         return [(first, far), (second, near)] if far and near else []
 
     def lasting(self, threshold: float) -> bool:
-        values = [*self.pair.values["all"], *(self.again.values["all"] if self.again else ())]
+        # A pair whose runs all ended without a figure has no values.
+        values = [value for probe in (self.pair, self.again) if probe for value in probe.values.get("all", ())]
         fast = sum(value >= threshold for value in values)
         return bool(self.again and self.again.bad) and fast <= _LUCKY * len(values)
 
