@@ -1,6 +1,6 @@
 # The one description of what is installed, tested and run; .ci/run calls `make test`.
 .DELETE_ON_ERROR:
-.PHONY: help setup lab lab-down test lint unit integration bench sim
+.PHONY: help setup lab lab-down test full lint unit py39 sanity fuzz integration molecule faults fresh bench sim
 
 PYTHON ?= python3
 VENV := .venv
@@ -17,11 +17,17 @@ lab: setup ## start the lab, run site.yml on it, show what came out
 lab-down: ## remove the lab's hosts; the caches stay
 	@./lab/lab down
 
-test: setup ## lint, unit tests, then the lab: what CI runs
-	@$(VENV)/bin/python tests/tiers.py lint unit integration
+test: setup ## lint, unit tests (also under Python 3.9), sanity, molecule, then the lab: what CI runs
+	@$(VENV)/bin/python tests/tiers.py test
 
-lint unit integration: setup ## one tier of make test
+full: setup ## everything: slow tests, all sanity tests, long fuzz runs, all molecule scenarios, all faults (hours)
+	@$(VENV)/bin/python tests/tiers.py full
+
+lint unit py39 sanity fuzz integration molecule faults: setup ## one tier
 	@$(VENV)/bin/python tests/tiers.py $@
+
+fresh: setup ## make test and make lab in a clean Debian 12 (an hour)
+	@$(PYTHON) tools/fresh.py
 
 bench: setup ## speed and memory of the log parser (100 MB)
 	@PYTHONPATH=. $(VENV)/bin/python benchmarks/bench_nccl_parse.py

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import shutil
 import subprocess
 import time
@@ -18,12 +17,12 @@ from pathlib import Path
 
 from lab.cache import building, unless_building
 from lab.cgroup import enter
+from lab.debian import MIRROR_VARIABLE, mirror_argument, sources
 from lab.instance import LabError
 
 # Debian 13 is what most hosts run; 12 shows older tools (simulation.md 0.1).
 SUITE = "trixie"
 SUITES = {"trixie": "13", "bookworm": "12"}
-MIRROR_VARIABLE = "AIDC_LAB_MIRROR"
 # libucx0 is a library below Open MPI and brings 180 MB of GPU libraries, perl is below lldpd and on every server: eight
 # hosts would unpack them at each start.
 # Programs come through roles (tests/unit/lab/test_repository.py).
@@ -35,8 +34,8 @@ SUITE_PACKAGES = {"trixie": ("linux-sysctl-defaults",), "bookworm": ()}
 # Units that make no sense without a console, a real kernel or a way out (simulation.md 2, pitfall 5).
 MASKED = (
     "apt-daily-upgrade.timer", "apt-daily.timer", "console-getty.service", "dpkg-db-backup.timer", "e2scrub_all.timer",
-    "fstrim.timer", "getty.target", "modprobe@.service", "sys-kernel-config.mount", "sys-kernel-debug.mount",
-    "sys-kernel-tracing.mount", "systemd-networkd-wait-online.service", "systemd-pstore.service",
+    "fstrim.timer", "getty.target", "modprobe@.service", "sys-fs-fuse-connections.mount", "sys-kernel-config.mount",
+    "sys-kernel-debug.mount", "sys-kernel-tracing.mount", "systemd-networkd-wait-online.service", "systemd-pstore.service",
 )
 USER = "ops"
 HOOKS = (
@@ -75,22 +74,6 @@ def apt_sources(image: Path) -> Path:
     return image.with_name(f"{image.name}.apt")
 
 
-def sources(apt: Path = Path("/etc/apt"), suite: str = SUITE) -> str | None:
-    """This machine's own Debian mirror with the suites renamed, or None: mmdebstrap's default.
-
-    A machine whose mirror is set up by its owner gets the image from there, too.
-    """
-    release = Path("/etc/os-release").read_text(encoding="utf-8")
-    own = re.search(r"^VERSION_CODENAME=(\w+)", release, re.MULTILINE)
-    if not own or "\nID=debian" not in "\n" + release:
-        return None
-    for name in ("sources.list.d/debian.sources", "sources.list"):
-        file = apt / name
-        if file.exists() and own[1] in (text := file.read_text(encoding="utf-8")):
-            return re.sub(rf"\b{own[1]}\b", suite, text)
-    return None
-
-
 def _scratch(cache: Path) -> Path:
     """A memory file system when it has room: dpkg's fsyncs are most of the time on a disk."""
     roomy = SHM.is_dir() and os.access(SHM, os.W_OK) and shutil.disk_usage(SHM).free > NEEDED_BYTES
@@ -109,15 +92,8 @@ def _sweep(cache: Path) -> None:
 
 def _bootstrap(suite: str, scratch: Path, log: Path, cgroup: Path) -> None:
     argv = ["mmdebstrap", *OPTIONS, f"--include={','.join(packages(suite))}", suite, str(scratch / "image.tar")]
-    mirror = os.environ.get(MIRROR_VARIABLE)
-    text = sources(suite=suite)
-    if mirror:
+    if mirror := mirror_argument(sources(suite), scratch):
         argv.append(mirror)
-    elif text is not None:
-        suffix = "sources" if text.lstrip().startswith(("Types:", "#")) and "URIs:" in text else "list"
-        file = scratch / f"mirror.{suffix}"
-        file.write_text(text, encoding="utf-8")
-        argv.append(str(file))
     with open(log, "w", encoding="utf-8") as output:
         # In the lab's cgroup, so that `down` ends it when the lab was killed.
         done = subprocess.run(argv, stdout=output, stderr=subprocess.STDOUT, check=False,

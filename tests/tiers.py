@@ -1,18 +1,22 @@
 #!/usr/bin/env python3
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run the tiers of ``make test`` one after the other, each under its own time limit.
+"""Run the tiers of ``make test`` or ``make full`` one after the other, each under its own time limit.
+
+    tiers.py test | full | TIER ...
 
 A tier is a list of commands. The first that fails or runs out of time ends the run. The last
 line of a good run is the summary of the last pytest.
 """
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,8 +38,25 @@ TIERS = {
         ("yamllint", "-s", "."),
         ("ansible-lint", "-q"),
     )),
-    "unit": Tier(300, (("pytest", "tests/unit"),)),
-    "integration": Tier(1500, (("pytest", "tests/integration"),)),
+    "unit": Tier(300, (("pytest", "tests/unit", "-m", "not slow"),)),
+    "unit-all": Tier(900, (("pytest", "tests/unit"),)),
+    "py39": Tier(180, (("python", "-m", "tests.py39"),)),
+    "sanity": Tier(300, (("python", "tests/sanity.py"),)),
+    "sanity-all": Tier(300, (("python", "tests/sanity.py", "--all"),)),
+    "fuzz": Tier(1800, (
+        ("python", "tests/fuzz/fuzz_nccl.py", "--count", "100000", "--engine", "mutate"),
+        ("python", "tests/fuzz/fuzz_nccl.py", "--count", "100000", "--engine", "hypothesis"),
+    )),
+    "molecule": Tier(900, (("python", "-m", "tests.molecule"),)),
+    "molecule-all": Tier(3600, (("python", "-m", "tests.molecule", "--all"),)),
+    "faults": Tier(3600, (("pytest", "tests/integration/test_faults.py"),)),
+    "integration": Tier(1500, (("pytest", "tests/integration", "-m", "not slow"),)),
+    # With test_faults.py, all of it.
+    "integration-all": Tier(5400, (("pytest", "tests/integration"),)),
+}
+RUNS = {
+    "test": ("lint", "unit", "py39", "sanity", "molecule", "integration"),
+    "full": ("lint", "unit-all", "py39", "sanity-all", "fuzz", "molecule-all", "integration-all"),
 }
 
 
@@ -63,17 +84,17 @@ def run(argv: tuple[str, ...], seconds: float) -> int:
         return 124
 
 
-def main(names: list[str]) -> int:
+def main(names: Sequence[str], total_seconds: float) -> int:
     start = time.monotonic()
     for position, name in enumerate(names):
         tier, tier_start = TIERS[name], time.monotonic()
         print(f"== {name} (limit {tier.limit_seconds} s)", flush=True)
         for argv in tier.commands:
             left = min(tier.limit_seconds - (time.monotonic() - tier_start),
-                       TOTAL_LIMIT_SECONDS - (time.monotonic() - start))
+                       total_seconds - (time.monotonic() - start))
             code = run(argv, max(left, 1))
             if code != 0:
-                why = f"ran out of its {tier.limit_seconds} s" if code == 124 else f"exit status {code}"
+                why = f"ran out of its {left:.0f} s" if code == 124 else f"exit status {code}"
                 print(f"== {name} FAILED: {' '.join(argv)}: {why}", flush=True)
                 return code
         # The last tier's seconds stand in pytest's own summary, which must be the last line.
@@ -83,7 +104,10 @@ def main(names: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    unknown = [name for name in sys.argv[1:] if name not in TIERS]
-    if unknown or len(sys.argv) < 2:
-        sys.exit(f"usage: tiers.py {' '.join(TIERS)} (got {' '.join(sys.argv[1:]) or 'nothing'})")
-    sys.exit(main(sys.argv[1:]))
+    arguments = sys.argv[1:]
+    if len(arguments) == 1 and arguments[0] in RUNS:
+        # Only the run that people and CI wait for has a limit in all.
+        sys.exit(main(RUNS[arguments[0]], TOTAL_LIMIT_SECONDS if arguments[0] == "test" else math.inf))
+    if not arguments or not set(arguments) <= set(TIERS):
+        sys.exit(f"usage: tiers.py {' | '.join([*RUNS, *TIERS])} ... (got {' '.join(arguments) or 'nothing'})")
+    sys.exit(main(arguments, math.inf))

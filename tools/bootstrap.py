@@ -74,13 +74,14 @@ def agreed() -> bool:
     return input("setup: install them now? [y/N] ").strip().lower() in ("y", "yes")
 
 
-def install_packages() -> None:
+def install_packages() -> bool:
+    """Whether there was something to install."""
     missing = missing_packages()
     if not missing:
-        return
-    print("setup: Debian packages to install on this machine:")
+        return False
+    print("setup: Debian packages to install on this machine:", flush=True)
     for name in missing:
-        print(f"         {name:24}{PACKAGES[name]}")
+        print(f"         {name:24}{PACKAGES[name]}", flush=True)
     if not agreed():
         die("nothing installed")
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
@@ -91,6 +92,9 @@ def install_packages() -> None:
             die("apt-get update failed", "its messages stand above")
         if subprocess.run(install, env=environment, check=False).returncode != 0:
             die("apt-get install failed", "its messages stand above")
+    if left := missing_packages():
+        die(f"apt-get install succeeded, but these are still missing: {', '.join(left)}")
+    return True
 
 
 def venv_key() -> str:
@@ -140,7 +144,10 @@ def main() -> None:
         state = state_dir(create=True)
     except StateError as error:
         die(str(error))
-    install_packages()
+    if install_packages():
+        # python3-venv may have brought a newer Python than the one that runs this, and the virtual
+        # environment is named by its version.
+        os.execv(sys.executable, [sys.executable, *sys.argv])
     cache = state / "cache"
     cache.mkdir(exist_ok=True)
     link_venv(make_venv(cache))

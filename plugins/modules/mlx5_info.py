@@ -65,8 +65,8 @@ EXAMPLES = r"""
 - name: Read them with their rail numbers
   aidc.gpu_cluster.mlx5_info:
     rails:
-      - 0000:03:00.0
-      - 0002:03:00.0
+      - "0000:03:00.0"
+      - "0002:03:00.0"
   become: true
 """
 
@@ -80,7 +80,7 @@ devices:
     pci:
       description: PCI address.
       type: str
-      sample: 0000:03:00.0
+      sample: "0000:03:00.0"
     pci_id:
       description: Vendor and device id.
       type: str

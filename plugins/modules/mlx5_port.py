@@ -25,7 +25,7 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     support: full
-    details: Everything but the writes is done, so RV(changed), RV(diff) and RV(commands) equal those of the run.
+    details: Everything but the writes is done, so C(changed), C(diff) and RV(commands) equal those of the run.
   diff_mode:
     support: full
   idempotent:
@@ -84,16 +84,16 @@ EXAMPLES = r"""
 - name: RDMA MTU 4096 on two rails, now and at boot
   aidc.gpu_cluster.mlx5_port:
     ports:
-      - pci: 0000:03:00.0
+      - pci: "0000:03:00.0"
         mtu_bytes: 4200
-      - pci: 0002:03:00.0
+      - pci: "0002:03:00.0"
         mtu_bytes: 4200
   become: true
 
 - name: The running value only, where another network manager owns the port
   aidc.gpu_cluster.mlx5_port:
     ports:
-      - pci: 0000:41:00.0
+      - pci: "0000:41:00.0"
         mtu_bytes: 9000
     persistent: false
   become: true
@@ -109,7 +109,7 @@ before:
     pci:
       description: PCI address.
       type: str
-      sample: 0000:03:00.0
+      sample: "0000:03:00.0"
     mtu_bytes:
       description: Running MTU of the netdev in bytes.
       type: int
@@ -159,7 +159,7 @@ steps:
     pci:
       description: PCI address of the port, null for a step that serves several.
       type: str
-      sample: 0000:03:00.0
+      sample: "0000:03:00.0"
 ports:
   description: Each port in detail; in check mode as it is before the steps.
   returned: success
@@ -169,7 +169,7 @@ ports:
     pci:
       description: PCI address.
       type: str
-      sample: 0000:03:00.0
+      sample: "0000:03:00.0"
     rdma_device:
       description: RDMA device.
       type: str

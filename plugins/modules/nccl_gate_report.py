@@ -11,7 +11,7 @@ version_added: 0.1.0
 description:
   - Takes what the tasks of the role P(aidc.gpu_cluster.nccl_gate#role) registered on each host, makes one record for
     each pool and writes it on the controller as C(POOL.json), with the log of the run beside it as C(POOL.log).
-  - It does not fail for a bad verdict, so that all pools are reported; the role fails afterwards with RV(msg).
+  - It does not fail for a bad verdict, so that all pools are reported; the role fails afterwards with C(msg).
   - Writing a report is not a change. In check mode nothing is written.
 author:
   - aidc.gpu_cluster contributors (@aidc)

@@ -103,7 +103,7 @@ class Partners:
 
     def _pop(self, leaf: str, never: t.Collection[str]) -> str | None:
         names = self.leaves[leaf]
-        for _ in range(len(names)):
+        for _turn in range(len(names)):
             name = names.popleft()
             if name not in never:
                 if not names:

@@ -183,7 +183,7 @@ def _disjoint(probes: t.Sequence[Probe]) -> list[list[Probe]]:
                 break
         else:
             batches.append((set(probe.nodes), [probe]))
-    return [batch for _, batch in batches]
+    return [batch for _nodes, batch in batches]
 
 
 def name_rails(case: Case, convicted: t.Sequence[Conviction]) -> Step[None]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 import ipaddress
 import json
+import math
 import os
 import shutil
 import typing as t
@@ -43,7 +44,7 @@ class Criteria:
 
     def problems(self) -> list[Problem]:
         found = []
-        if not self.min_busbw_gbps > 0:
+        if math.isnan(self.min_busbw_gbps) or self.min_busbw_gbps <= 0:
             found.append(Problem("min_busbw_gbps", str(self.min_busbw_gbps), "more than 0"))
         if not 0 < self.pass_fraction <= 1:
             found.append(Problem("pass_fraction", str(self.pass_fraction), "more than 0, at most 1"))

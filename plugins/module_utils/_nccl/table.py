@@ -75,7 +75,7 @@ def _layout_name(prefix: list[str], columns: tuple[str, ...], extra: list[str]) 
         name = "2.13"
     else:
         name = "unknown"
-    parts = [name, *("root" for _ in [1] if "root" in prefix and name == "2.0"), *extra]
+    parts = [name, *(["root"] if "root" in prefix and name == "2.0" else []), *extra]
     return "+".join([*parts, "per-iteration"] if "i_min" in columns else parts)
 
 

@@ -99,7 +99,7 @@ def parent_pid(status: str) -> int:
 
 def _servers(kind: str, source: str, options: str) -> list[str]:
     if kind in ("nfs", "nfs4", "cifs", "smb3"):
-        return [value for value in _ADDR_OPTION.findall(options)]
+        return list(_ADDR_OPTION.findall(options))
     if kind == "ceph":
         # Old form "mon1,mon2:/path"; new form keeps the monitors, joined by "/", in mon_addr.
         monitors = [part for value in _ADDR_OPTION.findall(options) for part in value.split("/")]

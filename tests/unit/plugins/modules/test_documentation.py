@@ -82,3 +82,13 @@ def test_examples_use_the_full_name_and_known_options(name: str) -> None:
     assert tasks
     for task in tasks:
         assert set(task[f"aidc.gpu_cluster.{name}"] or {}) <= set(options)
+
+
+@pytest.mark.parametrize("part", ["DOCUMENTATION", "EXAMPLES", "RETURN"])
+@pytest.mark.parametrize("name", MODULES)
+def test_no_address_reads_as_a_number(name: str, part: str) -> None:
+    """YAML 1.1 takes an unquoted 0000:03:00.0 for a number to the base of 60: 180.0."""
+    for token in yaml.scan(getattr(load(name), part)):
+        if isinstance(token, yaml.ScalarToken) and token.plain and ":" in token.value:
+            value = yaml.safe_load(token.value)
+            assert isinstance(value, (str, dict)), f"line {token.start_mark.line + 1}: {token.value}"

@@ -130,3 +130,12 @@ def test_a_node_that_comes_and_goes_is_not_taken_for_a_path() -> None:
 
     conclusion = Fabric(16, rule=rule).solve()
     assert not any(one.kind == "path" for one in conclusion.convicted)
+
+
+def test_a_pair_that_never_runs_again_is_not_lasting() -> None:
+    """Found by hypothesis: no outcome of the second look has a figure."""
+    pair, again = Probe(("a", "b")), Probe(("a", "b"))
+    pair.add(Outcome("wrong"))
+    again.add(Outcome("ok"))
+    assert (pair.values, again.values, again.missing) == ({"all": [0.0]}, {}, 1)
+    assert not PathCheck(pair, again=again).lasting(0.9)
