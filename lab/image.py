@@ -35,7 +35,8 @@ SUITE_PACKAGES = {"trixie": ("linux-sysctl-defaults",), "bookworm": ()}
 MASKED = (
     "apt-daily-upgrade.timer", "apt-daily.timer", "console-getty.service", "dpkg-db-backup.timer", "e2scrub_all.timer",
     "fstrim.timer", "getty.target", "modprobe@.service", "sys-fs-fuse-connections.mount", "sys-kernel-config.mount",
-    "sys-kernel-debug.mount", "sys-kernel-tracing.mount", "systemd-networkd-wait-online.service", "systemd-pstore.service",
+    "sys-kernel-debug.mount", "sys-kernel-tracing.mount", "systemd-networkd-wait-online.service",
+    "systemd-pstore.service",
 )
 USER = "ops"
 HOOKS = (

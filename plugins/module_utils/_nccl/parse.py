@@ -19,7 +19,7 @@ from .json_scan import JsonScanner
 from .lines import MAX_LINE_CHARS, NcclCutter, clean, strip_prefix
 from .model import Result
 from .rows import RowSummary
-from .table import RowBuilder, is_value
+from .table import CutHeader, RowBuilder, is_value
 from .transport import TransportReader
 
 CHUNK_BYTES = 1 << 18
@@ -44,6 +44,7 @@ class LogParser:
         self._transport = TransportReader(self.result)
         self._errors = ErrorReader(self.result)
         self._cutter = NcclCutter()
+        self._cut: CutHeader | None = None
         self._json: JsonScanner | None = None
         self._reports: list[JsonReport] = []
 
@@ -59,6 +60,7 @@ class LogParser:
             tail, self._tail = self._tail, ""
             self._block(tail, [tail])
         self._builder.abort()
+        self._lose_cut()
         finish(self.result, self._header, self._builder, self._rows, self._reports)
         return self.result
 
@@ -123,7 +125,11 @@ class LogParser:
         if cut is None:
             return False
         origin, level, message = cut
-        if origin.before.strip():
+        if CutHeader.begins(origin.before):
+            self._lose_cut()
+            self._builder.abort()
+            self._cut = CutHeader(origin.before, origin.host)
+        elif origin.before.strip():
             self._plain(origin.before, origin.rank)
         if level == "INFO":
             self._transport.info(message)
@@ -135,6 +141,8 @@ class LogParser:
     def _plain(self, line: str, rank: int | None) -> None:
         text = line.strip()
         if not text:
+            return
+        if self._cut is not None and self._join(line):
             return
         first = text[0]
         if first in _DIGITS and ":" not in text[:16]:
@@ -153,6 +161,22 @@ class LogParser:
             self._values(text, rank)
         else:
             self._other(text, rank)
+
+    def _join(self, line: str) -> bool:
+        """Whether ``line`` is the rest of the column header that NCCL's lines cut."""
+        cut = t.cast(CutHeader, self._cut)
+        whole = cut.joined(strip_prefix(line)[1])
+        if whole:
+            self._cut = None
+            self._comment(whole, None)
+        elif cut.tries == 0:
+            self._lose_cut()
+        return bool(whole)
+
+    def _lose_cut(self) -> None:
+        if self._cut is not None:
+            self._cut = None
+            self._header.broken_headers += 1
 
     def _values(self, text: str, rank: int | None) -> None:
         tokens = text.split()

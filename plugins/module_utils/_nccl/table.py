@@ -22,6 +22,8 @@ TYPE_BYTES = {
 # (before 2.13.0 the last column is a difference; from then on it counts wrong elements).
 _LARGEST_DELTA = {"half": 1e-2, "bfloat16": 1e-2, "float": 1e-5, "double": 1e-12}
 _TIMES = ("time", "cputime")
+# Columns before the first time, in all versions.
+_LEADING = frozenset({"size", "bytes", "count", "N", "type", "op", "redop", "root"})
 _MAX_COLUMNS = 64
 _MAX_DIGITS = 20
 
@@ -192,3 +194,40 @@ def _cell(layout: Layout, kind: str, values: list[float | None]) -> Cell:
 def columns_of(text: str) -> bool:
     """Whether a line looks like a column header, whole or not."""
     return "busbw" in text and "algbw" in text
+
+
+class CutHeader:
+    """A column header that other ranks' lines fell into: its beginning, until the rest comes on a line of its own.
+
+    Launchers pass on what a rank wrote in chunks of some kilobytes and not in lines (seen with Open MPI 5), and while
+    rank 0 prints the header the others still log. Where its beginning ends is not known when a host name follows
+    without a space, so each place is tried; only a header that is whole and consistent is taken.
+    """
+
+    _TRIES = 64
+    _MOST_PLACES = 32
+
+    def __init__(self, before: str, glued: str) -> None:
+        # The longest first: "redop" glued to a host name is a column, and a table without it has a header as well.
+        self._beginnings = [before + glued[:length] for length in range(min(len(glued), self._MOST_PLACES), -1, -1)]
+        self.tries = self._TRIES
+
+    @staticmethod
+    def begins(text: str) -> bool:
+        """Whether this is a column header's beginning and no whole header."""
+        return text.lstrip("# \t").startswith(("size ", "bytes ")) and text.lstrip()[0] == "#" and not read_layout(text)
+
+    def joined(self, rest: str) -> str:
+        """The whole header, or nothing if ``rest`` is not the rest of it."""
+        self.tries -= 1
+        if len(rest) > 512:
+            return ""
+        return next((whole for whole in (beginning + rest for beginning in self._beginnings)
+                     if columns_of(whole) and read_layout(whole) and self._named(whole)), "")
+
+    @staticmethod
+    def _named(text: str) -> bool:
+        """No word of it is what two halves of different words make: "redo" of "redop" lost leaves a column "p"."""
+        names = text.lstrip("# ").split()
+        first = next(index for index, name in enumerate(names) if name in _TIMES)
+        return _LEADING.issuperset(names[:first])

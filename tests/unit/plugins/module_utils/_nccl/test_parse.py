@@ -182,3 +182,30 @@ def test_commands_in_the_log() -> None:
 def test_simulated() -> None:
     assert parse_text(rendering.render(Spec("2.19.6", simulated=True))).simulated
     assert not parse_text(GOOD).simulated
+
+
+NCCL_LINES = "".join(f"gb4:461:461 [{device}] NCCL INFO comm 0x5586c93ba938 rank {12 + device} nRanks 16\n"
+                     for device in range(3))
+
+
+def cut_header(at: int, lost: bool = False) -> str:
+    """GOOD with other ranks' lines after ``at`` characters of the column header, as mpirun passes chunks on."""
+    header = next(line for line in GOOD.split("\n") if "busbw" in line)
+    rest = "" if lost else header[at:] + "\n"
+    return GOOD.replace(header + "\n", header[:at] + NCCL_LINES + rest)
+
+
+@pytest.mark.parametrize("at", range(13, 118))
+def test_a_column_header_that_other_ranks_lines_cut_is_put_together(at: int) -> None:
+    whole, cut = parse_text(GOOD), parse_text(cut_header(at))
+    assert (cut.row_count, cut.peak_busbw_gbps, cut.layout) == (whole.row_count, whole.peak_busbw_gbps, whole.layout)
+    assert judge(cut).state == judge(whole).state == "PASS"
+
+
+@pytest.mark.parametrize("at", [20, 75, 117])
+def test_a_column_header_whose_rest_never_comes_is_none(at: int) -> None:
+    result = parse_text(cut_header(at, lost=True))
+    assert (result.row_count, result.runs) == (0, 1)
+    assert judge(result).state == "INCOMPLETE"
+    twice = parse_text(cut_header(at, lost=True) + GOOD)
+    assert twice.runs == 2
