@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import subprocess
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -26,8 +27,9 @@ REFUSED = {"ubu": "netplan", "rhel": "another network manager"}
 
 
 @pytest.fixture(scope="module")
-def fleet(labs: Labs) -> Lab:
-    return labs("pers", "personas")
+def fleet(labs: Labs) -> Iterator[Lab]:
+    with labs.during("pers", "personas") as lab:
+        yield lab
 
 
 def test_each_host_is_what_its_persona_says(fleet: Lab) -> None:
