@@ -45,11 +45,12 @@ def means(tool: str, pci: str, bmc_powered: bool | None, levels: frozenset[int] 
     if told_power_cycle:
         return Means(("power_cycle",), f"{past}Power cycle the node: {tool} said so")
     if levels is not None and LEVEL in levels:
-        before = " before any reboot: the board keeps the NIC's power, so a reboot alone loads nothing" \
-            if bmc_powered or rebooted else ""
         command = (reset, "-d", pci, "-l", str(LEVEL), "-y", "reset")
-        return Means(("firmware_reset",), f"{past}Reset the firmware{before}: {' '.join(command)}; it restarts the "
-                     "driver of all functions of the card, and their QoS must be set again", command)
+        end = "; a reboot of the node loads them too" if bmc_powered is False and not rebooted else ""
+        if bmc_powered:
+            end = "; a reboot alone does not load them, as this board keeps the NIC's power"
+        return Means(("firmware_reset",), f"{past}Reset the firmware of the idle card: {' '.join(command)} (its driver "
+                     f"restarts, so set ports and QoS again){end}", command)
     if rebooted:
         return Means(("power_cycle",), f"{past}Power cycle the node: {unable}")
     if bmc_powered:
