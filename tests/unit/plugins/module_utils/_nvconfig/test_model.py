@@ -35,7 +35,7 @@ def test_argument() -> None:
 
 def test_options_become_wants() -> None:
     want = make_want("p", {"link_type_p1": "ETH", "NUM_OF_VFS": 8, "SRIOV_EN": True, "A[2]": 1, "B[0..1]": 5,
-                           "C[3..4]": [1, "TWO"], 7: 1, "D": None, "E[3..1]": 1, "F[0..1]": [1], "G": [1], "H": " ",
+                           "C[3..4]": [1, "TWO"], "7": 1, "D": None, "E[3..1]": 1, "F[0..1]": [1], "G": [1], "H": " ",
                            "A[02]": 3, "I": 1 << 32, "K[0..999]": 1, "L": 1.5})
     assert {name: wanted.text for name, wanted in want.parameters.items()} == {
         "LINK_TYPE_P1": "ETH", "NUM_OF_VFS": "8", "SRIOV_EN": "True", "A[2]": "1", "B[0]": "5", "B[1]": "5",

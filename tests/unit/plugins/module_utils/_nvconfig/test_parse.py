@@ -17,7 +17,7 @@ def fixture(name: str) -> str:
 
 
 def values(text: str) -> dict[str, tuple[str | None, str | None, str]]:
-    return {name: (row.default and row.default.text, row.current and row.current.text, row.next.text)
+    return {name: (row.default.text if row.default else None, row.current.text if row.current else None, row.next.text)
             for name, row in parse.query(text, "x").rows.items()}
 
 
@@ -70,7 +70,8 @@ def test_garbage_is_an_error(text: str, message: str) -> None:
     ("-E- Unknown Parameter: AN_ARRAY", "AN_ARRAY[1]"), ("-E- The Device doesn't support AN_ARRAY[1] parameter",
                                                         "AN_ARRAY[1]"),
     # One that nobody asked for, another error, and no error.
-    ("-E- Unknown Parameter: OTHER", None), ("-E- Failed to open the device", None), ("LINK_TYPE_P2 unknown parameter", None),
+    ("-E- Unknown Parameter: OTHER", None), ("-E- Failed to open the device", None),
+    ("LINK_TYPE_P2 unknown parameter", None),
     ("-E- Access to LINK_TYPE_P2 failed", None), ("-E- Unknown Parameter: LINK_TYPE_P", None),
 ])
 def test_which_parameter_is_not_known(said: str, name: str | None) -> None:

@@ -30,7 +30,8 @@ def row(name: str, default: str | None, current: str | None, following: str, rea
 ROWS = {entry.name: entry for entry in (
     row("LINK_TYPE_P1", "IB(1)", "IB(1)", "IB(1)"), row("SRIOV_EN", "False(0)", "True(1)", "True(1)"),
     row("CNP_DSCP_P1", "48", "48", "48"), row("ADVANCED_PCI_SETTINGS", "False(0)", "False(0)", "False(0)"),
-    row("LLDP_NB_RX_MODE_P1", "OFF(0)", "ALL(2)", "ALL(2)"), row("AN_ARRAY", *["Array[0..7]"] * 3),
+    row("LLDP_NB_RX_MODE_P1", "OFF(0)", "ALL(2)", "ALL(2)"),
+    row("AN_ARRAY", "Array[0..7]", "Array[0..7]", "Array[0..7]"),
     row("AN_ARRAY[1]", "0", "0", "5"), row("FEC", "AUTO(0)", "AUTO(0)", "AUTO(0)", read_only=True),
     row("WRITTEN", "0", "0", "7"), row("OLD", None, None, "1"),
 )}
@@ -60,7 +61,8 @@ GOLDEN: list[tuple[str, dict[str, t.Any], dict[str, t.Any] | None, list[list[str
     ("an array's elements", {"AN_ARRAY[1]": 6}, None, [[A, "set", "AN_ARRAY[1]=6"]]),
     ("name and number", {"LINK_TYPE_P1": "ETH(2)"}, None, [[A, "set", "LINK_TYPE_P1=2"]]),
     ("firmware without current values", {"OLD": 2}, None, [[A, "set", "OLD=2"]]),
-    ("a name in quotes that YAML would take", {"LLDP_NB_RX_MODE_P1": "OFF"}, None, [[A, "set", "LLDP_NB_RX_MODE_P1=OFF"]]),
+    ("a name in quotes that YAML would take", {"LLDP_NB_RX_MODE_P1": "OFF"}, None,
+     [[A, "set", "LLDP_NB_RX_MODE_P1=OFF"]]),
 ]
 
 
