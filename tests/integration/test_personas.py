@@ -22,7 +22,7 @@ FOUND = {
     "rhel": ("Debian", "13", "trixie", (3, 13)),
 }
 # Until the network is configured in the words of its owner (role rail_network), these are refused.
-REFUSED = {"ubu": "netplan", "rhel": "NetworkManager"}
+REFUSED = {"ubu": "netplan", "rhel": "another network manager"}
 
 
 @pytest.fixture(scope="module")
