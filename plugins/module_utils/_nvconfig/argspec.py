@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import typing as t
 
-from .model import Request, Want, make_want
+from .model import Request, make_want
 
 
 def spec() -> dict[str, t.Any]:
@@ -25,17 +25,8 @@ def timeout(params: t.Mapping[str, t.Any]) -> float:
     return max(1.0, float(params["tool_timeout_seconds"]))
 
 
-def _merged(common: t.Mapping[str, t.Any], own: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """A device's own values win; null takes a common one away."""
-    found = {str(key).strip().upper(): value for key, value in common.items()}
-    found.update({str(key).strip().upper(): value for key, value in own.items()})
-    return {key: value for key, value in found.items() if value is not None}
-
-
 def request(params: t.Mapping[str, t.Any]) -> Request:
-    common = params["parameters"] or {}
-    wants: list[Want] = []
-    for entry in params["devices"]:
-        # sysfs writes PCI addresses in lower case.
-        wants.append(make_want(entry["pci"].strip().lower(), _merged(common, entry["parameters"] or {})))
-    return Request(tuple(wants), params["unknown_parameters"], params["tool"], params["bmc_powered"])
+    # sysfs writes PCI addresses in lower case.
+    wants = tuple(make_want(entry["pci"].strip().lower(), params["parameters"] or {}, entry["parameters"])
+                  for entry in params["devices"])
+    return Request(wants, params["unknown_parameters"], params["tool"], params["bmc_powered"])

@@ -186,24 +186,32 @@ def _expand(name: str, value: t.Any) -> list[tuple[str, t.Any]] | str:
     return [(f"{found.group(1)}[{index}]", one) for index, one in zip(range(first, last + 1), values)]
 
 
-def make_want(pci: str, parameters: t.Mapping[str, t.Any]) -> Want:
-    """Of the options; what is wrong with names and values is kept for the check."""
-    found: dict[str, Wanted] = {}
+def _read(pci: str, parameters: t.Mapping[str, t.Any]) -> tuple[dict[str, Wanted | None], list[Problem]]:
+    """Single parameters with their values, None for null; what is wrong with names and values."""
+    found: dict[str, Wanted | None] = {}
     problems = []
     for key, value in parameters.items():
-        name = str(key).strip().upper()
-        entries = _expand(name, value)
+        entries = _expand(str(key).strip().upper(), value)
         if isinstance(entries, str):
             problems.append(Problem(f"{pci} {key}", repr(value), entries))
             continue
-        for one, given in entries:
+        for name, given in entries:
             wanted = _wanted(given)
-            if wanted is None:
-                problems.append(Problem(f"{pci} {one}", repr(given), "a name, a number or a boolean"))
-            elif one in found:
-                problems.append(Problem(f"{pci} {one}", "given twice", "one value for each parameter and index"))
-            elif (wanted.number or 0) > LARGEST:
-                problems.append(Problem(f"{pci} {one}", wanted.text, f"a number up to {LARGEST}"))
+            if given is not None and wanted is None:
+                problems.append(Problem(f"{pci} {name}", repr(given), "a name, a number or a boolean"))
+            elif name in found:
+                problems.append(Problem(f"{pci} {name}", "given twice", "one value for each parameter and index"))
+            elif wanted and (wanted.number or 0) > LARGEST:
+                problems.append(Problem(f"{pci} {name}", wanted.text, f"a number up to {LARGEST}"))
             else:
-                found[one] = wanted
-    return Want(pci, found, tuple(problems))
+                found[name] = wanted
+    return found, problems
+
+
+def make_want(pci: str, common: t.Mapping[str, t.Any], own: t.Mapping[str, t.Any] | None = None) -> Want:
+    """Of the options: a device's own values win, null takes a common one away."""
+    all_devices, problems = _read(pci, common)
+    this_device, more = _read(pci, own or {})
+    merged = {**all_devices, **this_device}
+    wanted = {name: value for name, value in merged.items() if value is not None}
+    return Want(pci, wanted, (*problems, *more))

@@ -42,8 +42,16 @@ def test_options_become_wants() -> None:
         "C[3]": "1", "C[4]": "TWO"}
     assert want.parameters["SRIOV_EN"].boolean and not want.parameters["NUM_OF_VFS"].boolean
     assert [problem.object for problem in want.problems] == [
-        "p 7", "p D", "p E[3..1]", "p F[0..1]", "p G", "p H", "p A[2]", "p I", "p K[0..999]", "p L"]
+        "p 7", "p E[3..1]", "p F[0..1]", "p G", "p H", "p A[2]", "p I", "p K[0..999]", "p L"]
     assert [problem.got for problem in want.problems if problem.object == "p A[2]"] == ["given twice"]
+
+
+def test_a_devices_own_values_win_index_by_index() -> None:
+    want = make_want("p", {"A[0..3]": 1, "B": 2, "C": 3}, {"a[2]": 9, "A[3]": None, "b": None, "D": None})
+    assert {name: wanted.text for name, wanted in want.parameters.items()} == {
+        "A[0]": "1", "A[1]": "1", "A[2]": "9", "C": "3"}
+    assert want.problems == ()
+    assert len(make_want("p", {"A[": 1}, {"B": [2]}).problems) == 2
 
 
 @pytest.mark.parametrize(("texts", "boolean", "names"), [
