@@ -8,8 +8,8 @@ module: roce_qos
 short_description: Sets the QoS of RoCE v2 ports, the whole port as one state
 version_added: 0.2.0
 description:
-  - Sets trust, the map of all 64 DSCPs, ETS, PFC, ECN, the class of CNPs, the ToS of RDMA-CM, the traffic class of verbs
-    and the owner of DCBX, for all listed ports of a node in one call. Buffers and cable length are set only if given.
+  - Sets trust, the map of all 64 DSCPs, ETS, PFC, ECN, the class of CNPs, the ToS of RDMA-CM, the traffic class of
+    verbs and the owner of DCBX, for all listed ports of a node in one call. Buffers and cable length only if given.
   - DSCP and priority of RoCE data and of CNPs are given once; ToS byte, traffic class, DSCP map and PFC bit are derived
     from them and checked against each other.
   - Every value is read first and only differences are written, as a PFC write stops the link for some seconds. After
@@ -29,7 +29,7 @@ attributes:
     support: full
     details:
       - Everything but the writes is done, so C(changed), C(diff) and RV(commands) equal those of the run.
-      - To read the ToS of RDMA-CM, a folder C(/sys/kernel/config/rdma_cm/DEVICE) is made and removed, in check mode too.
+      - To read the ToS of RDMA-CM, a folder C(/sys/kernel/config/rdma_cm/DEVICE) is made and removed again.
   diff_mode:
     support: full
   idempotent:

@@ -50,7 +50,8 @@ def check(request: Request, node: Node, backend: Backend) -> list[Problem]:
     for want in request.wants:
         port = node.ports.get(want.pci)
         if port is not None:
-            found += _check_required(want, port) + _check_owner(request, want, port, backend) + _check_buffer(want, port)
+            found += _check_required(want, port) + _check_buffer(want, port)
+            found += _check_owner(request, want, port, backend)
     if node.lldpad and not request.take_over and any(_negotiated(want) for want in request.wants):
         found.append(Problem(LLDPAD, "it runs", "no DCBX agent beside this module",
                              "it overwrites PFC, ETS and the DSCP map of every port; stop and disable it (lldpd does "
@@ -86,7 +87,8 @@ def _check_buffer(want: Want, port: Port) -> list[Problem]:
     total, sizes = port.state.get("buffer_total"), (want.state.get("buffer") or {}).get("buffer_size", ())
     if total is None or sum(sizes) <= total:
         return []
-    return [Problem(f"buffer of {want.pci} ({port.netdev})", f"{sum(sizes)} bytes together", f"at most {total}, the port's")]
+    name = f"buffer of {want.pci} ({port.netdev})"
+    return [Problem(name, f"{sum(sizes)} bytes together", f"at most {total}, the port's")]
 
 
 def _check_shared(request: Request, node: Node) -> list[Problem]:
