@@ -8,6 +8,7 @@ the state as JSON, a write is one change, refused with the kernel's errno.
 """
 from __future__ import annotations
 
+import copy
 import errno
 import json
 from collections.abc import Callable
@@ -40,7 +41,7 @@ class Dcbnl:
 
     def _memory(self, name: str, default: Any) -> Any:
         text = self.state.runtime.get((self.rail.rail, name))
-        return default if text is None else json.loads(text)
+        return copy.deepcopy(default) if text is None else json.loads(text)
 
     def _remember(self, name: str, value: Any) -> None:
         self.state.runtime[(self.rail.rail, name)] = json.dumps(value)

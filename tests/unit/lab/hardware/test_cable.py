@@ -30,7 +30,8 @@ class Kernel:
 
 
 def test_a_toggle_goes_down_and_up_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    kernel, slept = Kernel(), []
+    kernel = Kernel()
+    slept: list[float] = []
     monkeypatch.setattr(cable.fcntl, "ioctl", kernel.ioctl)
     monkeypatch.setattr(cable.time, "sleep", slept.append)
     cables = cable.Cables(None, ["h-r0", "h-r1", "gone"])  # type: ignore[arg-type]

@@ -167,8 +167,8 @@ class Qos:
         else:
             key = {"--pfc": "pfc", "-p": "prio_tc", "-s": "tc_tsa", "-t": "tc_bw", "--prio2buffer": "prio_buffer",
                    "--buffer_size": "buffer_size"}[name]
-            kind = {"pfc": lambda word: word == "1", "tc_tsa": str}.get(key, int)
-            port[key] = [kind(word) for word in text.split(",")]
+            words = text.split(",")
+            port[key] = words if key == "tc_tsa" else [word == "1" if key == "pfc" else int(word) for word in words]
 
     @staticmethod
     def mlnx_qos_text(port: dict[str, t.Any]) -> str:
