@@ -118,4 +118,3 @@ class Dcb(Backend):
         if group == "cable_length":
             return ("pfc", "set", "dev", netdev, "delay", str(value))
         return ("dcbx", "set", "dev", netdev, "host", "ieee")
-
