@@ -6,7 +6,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: roce_qos
 short_description: Sets the QoS of RoCE v2 ports, the whole port as one state
-version_added: 0.2.0
+version_added: 0.1.0
 description:
   - Sets trust, the map of all 64 DSCPs, ETS, PFC, ECN, the class of CNPs, the ToS of RDMA-CM, the traffic class of
     verbs and the owner of DCBX, for all listed ports of a node in one call. Buffers and cable length only if given.

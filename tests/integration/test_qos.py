@@ -313,6 +313,7 @@ def test_with_the_ofed_driver_its_tool_and_files_are_used(qos: Qos, ofed: Play) 
     qos.check(L40S)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", OFED_BACK)
 def test_one_value_changed_through_the_ofed_tools_is_put_back_alone(qos: Qos, ofed: Play, what: str) -> None:
     change, wanted = OFED_BACK[what]
