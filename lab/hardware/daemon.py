@@ -15,7 +15,7 @@ import threading
 from pathlib import Path
 
 from lab import syscalls
-from lab.hardware import door
+from lab.hardware import cable, door
 from lab.hardware.fs import serve
 from lab.hardware.model import Node
 from lab.hardware.mount import READY
@@ -52,6 +52,8 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--sysfs", required=True, help="empty directory to mount this namespace's sysfs on")
     parser.add_argument("--state", type=Path, help="file that keeps what outlives a boot (default: nothing does)")
     parser.add_argument("--door", type=Path, help="unix socket to open for the lab's own requests (default: none)")
+    parser.add_argument("--fabric", help="network namespace of the cables' far ends (default: no link can toggle)")
+    parser.add_argument("--cable", action="append", default=[], help="far end of a rail's cable, in rail order")
     parser.add_argument("--boot", type=Event, default=Event.COLD, help="what happened before: cold or warm")
     args = parser.parse_args(argv)
     spec = NodeSpec.from_json(Path(args.spec).read_text(encoding="utf-8"))
@@ -60,6 +62,8 @@ def main(argv: list[str]) -> int:
     state, lock = State(spec, args.state), threading.Lock()
     state.happen(args.boot)
     model = Node(spec, sysfs, Reader(), state)
+    if args.fabric is not None:
+        model.toggle = cable.Cables(cable.socket_in(args.fabric), args.cable).toggle
     if args.door is not None:
         door.serve(args.door, state, lock)
     descriptor = receive(args.socket)

@@ -34,6 +34,7 @@ DEEDS: dict[str, Callable[..., Any]] = {
     "show": lambda state: state.show(),
     "register": lambda state, rail, name, value: state.set_register(rail, name, value),
     "parameter": lambda state, rail, name, value: state.set_parameter(rail, name, value),
+    "stack": lambda state, name: state.set_stack(name),
     "lose": lambda state, rail: state.lose(rail),
     "find": lambda state, rail: state.find(rail),
     "driver": lambda state, loaded: _driver(state, loaded),

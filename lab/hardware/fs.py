@@ -77,6 +77,13 @@ class HardwareFS(mfusepy.Operations):
                 node = node.child(name)
         return node
 
+    def _parent(self, path: str) -> tuple[Dir, str]:
+        above, _slash, name = path.rpartition("/")
+        parent = self._node(above)
+        if not isinstance(parent, Dir):
+            raise fail(errno.ENOTDIR)
+        return parent, name
+
     @locked
     def getattr(self, path: str, fh: int | None = None) -> dict[str, Any]:
         node = self._node(path)
@@ -140,14 +147,20 @@ class HardwareFS(mfusepy.Operations):
     def mknod(self, path: str, mode: int, dev: int) -> int:
         raise fail(errno.EACCES)
 
+    @locked
     def mkdir(self, path: str, mode: int) -> int:
-        raise fail(errno.EPERM)
+        parent, name = self._parent(path)
+        parent.make_dir(name)
+        return 0
 
     def unlink(self, path: str) -> int:
         raise fail(errno.EPERM)
 
+    @locked
     def rmdir(self, path: str) -> int:
-        raise fail(errno.EPERM)
+        parent, name = self._parent(path)
+        parent.remove_dir(name)
+        return 0
 
     def rename(self, old: str, new: str) -> int:
         raise fail(errno.EPERM)

@@ -23,6 +23,9 @@ def binds(spec: NodeSpec) -> list[tuple[str, str]]:
         ("pci", "sys/bus/pci"),
         *((f"devices/{root}", f"sys/devices/{root}") for root in roots),
         ("dev", "dev/infiniband"),
+        ("dcbnl", "dev/dcbnl"),
+        ("configfs", "sys/kernel/config/rdma_cm"),
+        ("debugfs", "sys/kernel/debug"),
     ]
 
 

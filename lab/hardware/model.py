@@ -9,7 +9,7 @@ What the kernel's netdevs cannot hold is in state.py.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -73,6 +73,8 @@ class Node:
         self.state = state or State(spec)
         self.sysfs = sysfs
         self.source = source
+        # Takes the link of a rail down and up; the daemon puts in what reaches the cables.
+        self.toggle: Callable[[int], None] = lambda rail: None
         self.links: dict[int, LinkEvent] = {}
         self.addresses: dict[int, list[bytes]] = {}
         self.tables = [gids.GidTable() for _rail in spec.rails]

@@ -87,6 +87,14 @@ class Dir(Node):
         except KeyError:
             raise fail(errno.ENOENT) from None
 
+    def make_dir(self, name: str) -> None:
+        """mkdir of ``name`` in it: sysfs has none, configfs has."""
+        raise fail(errno.EPERM)
+
+    def remove_dir(self, name: str) -> None:
+        """rmdir."""
+        raise fail(errno.EPERM)
+
 
 class ChangingDir(Dir):
     """Children that come and go: each with a condition that is asked at every look."""

@@ -36,8 +36,12 @@ class StateError(ValueError):
 # name -> values, the first one is the default
 REGISTERS: dict[str, tuple[str, ...]] = {
     "QPTS": ("pcp", "dscp"),  # priority trust state (mlx5-roce 4.3)
+    "DCBX": ("os", "fw"),  # who negotiates; kept until a firmware reset (mlx5-roce 4.3)
+    "PFCC": tuple(map(str, range(256))),  # bit n: PFC on priority n (mlx5-roce 4.3)
 }
 ROCE_DISABLE = "1"
+# The driver, which decides what files there are (mlx5-roce 1.9).
+STACKS = ("inbox", "ofed")
 GONE, FOUND = "gone", "found"
 
 
@@ -64,6 +68,7 @@ class State:
         self.registers: list[dict[str, str]] = kept.get("registers") or [{} for _rail in spec.rails]
         self.current: list[dict[str, str]] = kept.get("current") or [{} for _rail in spec.rails]
         self.next: list[dict[str, str]] = kept.get("next") or [{} for _rail in spec.rails]
+        self.stack: str = kept.get("stack", STACKS[0])
         # Functions that are off the bus: GONE, or FOUND (well again, but the bus was not scanned since).
         self.off_bus: dict[int, str] = {int(rail): how for rail, how in kept.get("off_bus", {}).items()}
 
@@ -71,7 +76,7 @@ class State:
         if self.path is None:
             return
         text = json.dumps({"registers": self.registers, "current": self.current, "next": self.next,
-                           "off_bus": self.off_bus}, indent=1)
+                           "off_bus": self.off_bus, "stack": self.stack}, indent=1)
         temporary = self.path.with_name(f".{self.path.name}")
         temporary.write_text(text, encoding="utf-8")
         temporary.replace(self.path)
@@ -106,6 +111,17 @@ class State:
                  lambda: PARAMETERS[name].range(), value)
         self.next[self._rail(rail)][name] = value
         self.save()
+
+    def set_stack(self, name: str) -> None:
+        """Another driver is installed and loaded; the old one's memory is gone."""
+        if name not in STACKS:
+            raise StateError(f"stack: got {name!r}, wanted one of {', '.join(STACKS)}")
+        self.stack = name
+        self.runtime.clear()
+        self.save()
+
+    def ofed(self) -> bool:
+        return self.stack == "ofed"
 
     def lose(self, rail: int) -> None:
         self.off_bus[self._rail(rail)] = GONE

@@ -11,7 +11,7 @@ import posixpath
 import stat
 from collections.abc import Callable, Iterable
 
-from lab.hardware import gids, parameters, pci
+from lab.hardware import gids, parameters, pci, qos
 from lab.hardware.model import Node as Model
 from lab.hardware.nodes import Attr, ChangingDir, Dir, IndexDir, Link, Node, RealDir, RealFile, fail, translate_link
 from lab.hardware.spec import RailSpec
@@ -98,7 +98,9 @@ def port_dir(model: Model, rail: RailSpec) -> Dir:
 def rdma_dir(model: Model, rail: RailSpec) -> Dir:
     """infiniband/mlx5_N."""
     where = f"{rail.pci_dir}/infiniband/{rail.rdma}"
-    return Dir({
+    extras = qos.rdma_extras(model, rail)
+    return ChangingDir({
+        **extras,
         "fw_ver": Attr(rail.fw_ver), "board_id": Attr(rail.board_id), "hca_type": Attr(rail.hca_type),
         "hw_rev": Attr(f"{int(rail.revision, 16):x}"), "node_type": Attr("1: CA"),
         "node_guid": Attr(rail.node_guid), "sys_image_guid": Attr(rail.node_guid),
@@ -107,7 +109,7 @@ def rdma_dir(model: Model, rail: RailSpec) -> Dir:
         "subsystem": Link(posixpath.relpath("class/infiniband", where)),
         "uevent": pci.uevent(f"NAME={rail.rdma}"),
         "ports": Dir({"1": port_dir(model, rail)}),
-    })
+    }, dict.fromkeys(extras, model.state.ofed))
 
 
 def verbs_dir(rail: RailSpec) -> Dir:
@@ -171,7 +173,8 @@ class RailNet(Dir):
         self.netdevs = netdevs
         self.rail = rail
         # As the kernel writes it: scripts take the basename for the PCI address.
-        self.extra = {"device": Link(f"../../../{rail.pci}")}
+        self.extra: dict[str, Node] = {"device": Link(f"../../../{rail.pci}")}
+        self.ofed = qos.netdev_extras(netdevs.model, rail)
 
     def names(self) -> Iterable[str]:
         name = self.netdevs.model.netdev(self.rail.rail)
@@ -181,7 +184,8 @@ class RailNet(Dir):
         if not name or name != self.netdevs.model.netdev(self.rail.rail):
             raise fail(errno.ENOENT)
         path = os.path.join(self.netdevs.model.sysfs, self.netdevs.real(name))
-        return RealDir(path, self.netdevs.translate, self.extra)
+        more = self.ofed if self.netdevs.model.state.ofed() else {}
+        return RealDir(path, self.netdevs.translate, {**self.extra, **more})
 
 
 def rail_dir(model: Model, netdevs: Netdevs, rail: RailSpec, privileged: Callable[[], bool]) -> Dir:
@@ -248,4 +252,5 @@ def build(model: Model, privileged: Callable[[], bool]) -> Dir:
         has_verbs[rail.uverbs] = functools.partial(model.state.rdma, rail.rail)
     bus, classes = bus_and_classes(model)
     return Dir({"net": ClassNet(netdevs), "devices": Dir(devices), "dev": ChangingDir(verbs, has_verbs), "pci": bus,
-                **classes.children})
+                "dcbnl": qos.DcbnlDir(model), "configfs": qos.Configfs(model),
+                "debugfs": Dir({"mlx5": qos.Debugfs(model)}), **classes.children})

@@ -52,7 +52,7 @@ class Content:
 
     distribution: tuple[str, ...]
     exchanged: dict[str, list[str]]
-    own: dict[str, str]
+    own: dict[str, str | None]
 
     def names(self) -> set[str]:
         return {*self.distribution, *self.own}
@@ -105,7 +105,8 @@ def _input(part: Path, packages: Content, programs: Path, suite: str, signing_ke
     top = part / "input"
     shutil.copytree(FILES, top / "files")
     for name, where in packages.own.items():
-        shutil.copytree(programs / "bin", top / "files" / name / where, symlinks=True)
+        if where is not None:
+            shutil.copytree(programs / "bin", top / "files" / name / where, symlinks=True)
     plan = {"suites": OFFERED[suite], "exchanged": packages.exchanged, "own": list(packages.own)}
     (top / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
     shutil.copy(HERE / "make.py", top)

@@ -34,8 +34,8 @@ class RecordingAction(ActionBase):
                 module_name=f"aidc.gpu_cluster.{self.kind}", module_args=self._task.args, task_vars=variables,
             ))
             if state_dir and not result.get("failed") and self._is_fact(result):
-                data = {key: value for key, value in result.items()
-                        if key not in _ENGINE_KEYS and not key.startswith("_")}
+                data = self.facts({key: value for key, value in result.items()
+                                   if key not in _ENGINE_KEYS and not key.startswith("_")})
                 run_id = self._variable(variables, "aidc_run_id")
                 result["record_file"] = str(store.store(Path(state_dir), self.kind, host, data, run_id))
         except RecordError as error:
@@ -45,6 +45,10 @@ class RecordingAction(ActionBase):
     def _is_fact(self, result: t.Mapping[str, t.Any]) -> bool:
         """Whether the result says what is. A module that changes things overrides it for its predictions."""
         return True
+
+    def facts(self, data: dict[str, t.Any]) -> dict[str, t.Any]:
+        """What of a result is kept; a module that changes things keeps what is, not how it came about."""
+        return data
 
     def _variable(self, variables: t.Mapping[str, t.Any], name: str) -> str | None:
         value = self._templar.template(variables.get(name))
