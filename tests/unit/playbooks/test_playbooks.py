@@ -79,8 +79,7 @@ def test_no_nodes_is_an_error(tmp_path: Path, hosts: dict[str, t.Any]) -> None:
 
 def off(value: t.Any) -> dict[str, t.Any]:
     """Every role that would contact the node off; unquoted, YAML makes a boolean of it."""
-    roles = ("package_sources", "rdma_stack", "mlx5_port", "nccl_stack", "nccl_gate")
-    return {f"{role}_mode": value for role in roles}
+    return {f"{role.name}_mode": value for role in (ROOT / "roles").iterdir()}
 
 
 def test_site_reads_the_fleet_record_and_prints_the_table(tmp_path: Path) -> None:
