@@ -13,10 +13,13 @@ description:
     file that governs the port.
   - A RoCE port has no MTU of its own. The kernel takes the netdev MTU less 96 bytes and uses the largest of 256, 512,
     1024, 2048 and 4096 that fits. The module checks that C(ibv_devinfo) shows that value.
-  - Beside the MTU it sets admin state, rings, channels, pause and MaxReadReq, each only where it is given. What is not given is
+  - Beside the MTU it sets admin state, rings, channels, pause and MaxReadReq, each only where it is given. What is
+    not given is
     neither read nor touched. These are running values; they end with the driver or the boot.
-  - A bond has one MTU. If all its members are listed, with the same O(ports[].mtu_bytes), the bond's is set, the members
-    follow, and the saved value goes to the bond's file. VLANs on a listed port or its bond follow too, at runtime. A parent is
+  - A bond has one MTU. If all its members are listed, with the same O(ports[].mtu_bytes), the bond's is set, the
+    members
+    follow, and the saved value goes to the bond's file. VLANs on a listed port or its bond follow too, at runtime. A
+    parent is
     raised before its VLANs and lowered after them.
   - Everything is checked before the first write, and an error then says that nothing was changed. After the writes all
     values are read back; a difference is a failure, as several tools report success without effect.
@@ -75,7 +78,8 @@ options:
       pause_rx:
         description:
           - Whether the port obeys global pause frames (802.3x).
-          - Set it and O(ports[].pause_tx) to V(false) where PFC is wanted; mlx5 has them on by default, and the driver does not
+          - Set it and O(ports[].pause_tx) to V(false) where PFC is wanted; mlx5 has them on by default, and the
+            driver does not
             keep the two apart. Autonegotiation of pause is never touched, as mlx5 refuses it.
         type: bool
       pause_tx:
@@ -83,7 +87,8 @@ options:
         type: bool
       max_read_request_bytes:
         description:
-          - MaxReadReq of the PCI function in bytes. It is found through the list of PCI capabilities, not at a fixed offset.
+          - MaxReadReq of the PCI function in bytes. It is found through the list of PCI capabilities, not at a fixed
+            offset.
           - V(4096) is usual for 200 Gb/s and more.
         type: int
         choices: [128, 256, 512, 1024, 2048, 4096]
@@ -159,7 +164,8 @@ EXAMPLES = r"""
 
 RETURN = r"""
 before:
-  description: The ports as they were. Settings beside the MTU are there under the names of their options if they were given.
+  description: The ports as they were. Settings beside the MTU are there under the names of their options if they were
+    given.
   returned: success
   type: list
   elements: dict

@@ -103,7 +103,7 @@ def check(name: str, settings: t.Mapping[str, Value], have: Have) -> list[Proble
     return found
 
 
-Planned = t.Tuple[t.Tuple[str, ...], "Disruptive", str]
+Planned = tuple[tuple[str, ...], "Disruptive", str]
 
 
 def plan(pci: str, netdev: str, settings: t.Mapping[str, Value], have: Have) -> list[Planned]:
