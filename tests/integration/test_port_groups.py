@@ -37,7 +37,8 @@ GROUPS: dict[str, tuple[str, list[str], str]] = {
               f"test $(ethtool -a {RAIL} | grep -c off) = 3"),
     "read request": (f"setpci -s {PCI} CAP_EXP+08.w=2000:f000", [f"setpci -s {PCI} CAP_EXP+08.w=5000:f000"],
                      f"test $(setpci -s {PCI} CAP_EXP+08.w) = 5830"),
-    "admin state": (f"ip link set {RAIL} down", [f"ip link set dev {RAIL} up"], f"ip link show {RAIL} up | grep -q {RAIL}"),
+    "admin state": (f"ip link set {RAIL} down", [f"ip link set dev {RAIL} up"],
+                    f"ip link show {RAIL} up | grep -q {RAIL}"),
 }
 
 
@@ -151,3 +152,21 @@ def test_none_and_several(port: Lab, tmp_path: Path) -> None:
     port.inside(HOST, "ip", "addr", "del", "203.0.113.5/32", "dev", RAIL)
     assert several.code != 0
     assert f"{PCI} (mlx5_1): got 2: " in several.results("aidc.gpu_cluster.roce_gid")[HOST]["msg"]
+
+
+# -- mlx5_info ------------------------------------------------------------------------------------
+
+def test_what_is_known_of_the_host(port: Lab, tmp_path: Path) -> None:
+    file = tmp_path / "info.yml"
+    file.write_text(json.dumps([{"hosts": "all", "gather_facts": False, "become": True, "tasks": [{
+        "name": "Read", "aidc.gpu_cluster.mlx5_info": {
+            "rails": [PCI], "class": {"pcie_speed_gts": 128, "pcie_width": 16}}}]}]), encoding="utf-8")
+    play = port.play(str(file))
+    assert play.code == 0, play.text[-4000:]
+    found = play.results("aidc.gpu_cluster.mlx5_info")[HOST]
+    assert [device["ports"][0]["role"] for device in found["devices"]] == ["unused", "rail"]
+    assert [entry["kind"] for device in found["devices"] for entry in device["netdev_details"]] == ["uplink", "uplink"]
+    assert (found["stack"]["backend"], found["needs_root"], found["problems"]) == ("inbox", [], [])
+    assert found["devices"][1]["ports"][0]["counters"]["np_cnp_sent"] == 0
+    # The class asks for more than this lab's PCIe link has.
+    assert [finding["object"] for finding in found["findings"]] == [f"PCIe link of {PCI}"]

@@ -7,6 +7,7 @@ from __future__ import annotations
 import typing as t
 
 from . import pcie
+from .info import NodeClass
 from .model import IB_MTUS_BYTES, Request, Want
 from .tuning import KEYS
 
@@ -14,7 +15,14 @@ _TIMEOUT = {"tool_timeout_seconds": {"type": "int", "default": 10}}
 
 
 def info() -> dict[str, t.Any]:
-    return {"rails": {"type": "list", "elements": "str", "default": []}, **_TIMEOUT}
+    limits = {"pcie_speed_gts": {"type": "float"}, "pcie_width": {"type": "int"}}
+    return {"rails": {"type": "list", "elements": "str", "default": []},
+            "class": {"type": "dict", "options": limits, "default": {}}, **_TIMEOUT}
+
+
+def node_class(params: t.Mapping[str, t.Any]) -> NodeClass:
+    given = params.get("class") or {}
+    return NodeClass(given.get("pcie_speed_gts"), given.get("pcie_width"))
 
 
 def port() -> dict[str, t.Any]:
