@@ -17,7 +17,8 @@ if t.TYPE_CHECKING:
     from .model import Disruptive
 
 Value = t.Union[int, bool, str]
-# Below it mlx5 refuses a ring [Linux mlx5 en/params.h, MLX5E_PARAMS_MINIMUM_LOG_SQ_SIZE].
+# Below it mlx5 refuses a transmit ring [Linux mlx5 en/params.h, MLX5E_PARAMS_MINIMUM_LOG_SQ_SIZE]; as a receive ring
+# so few entries make no sense either.
 MIN_RING_ENTRIES = 64
 
 
