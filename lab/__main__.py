@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from lab import cgroup, doctor, driver, image, lifecycle, power, status
+from lab import cgroup, doctor, driver, lifecycle, power, prune, status
 from lab.faults import cli as fault_cli
 from lab.fleet import Fleet, FleetError, fleet_path, load
 from lab.hardware.door import DoorError
@@ -29,12 +29,12 @@ def parser() -> argparse.ArgumentParser:
         return commands.add_parser(name, help=text, description=text)
 
     for name, text in (("doctor", "check whether this machine can run the fleet"),
+                       ("image", "build the fleet's images and package repositories if they are not there"),
                        ("up", "start the fleet and write its inventory")):
         added = command(name, text)
         added.add_argument("--fleet", default="default", help="a fleet file, or the name of one in lab/fleets")
         if name == "up":
             added.add_argument("--inventory", type=Path, default=TRACKED, help="folder that gets hosts.yml")
-    command("image", "build the hosts' image if it is not there, print where it is")
     command("status", "list the hosts: state and memory")
     added = command("exec", "run a command in a host as root")
     added.add_argument("host")
@@ -46,6 +46,7 @@ def parser() -> argparse.ArgumentParser:
     added.add_argument("--firmware-reset", action="store_true", help="reset the NICs' firmware with it")
     added.add_argument("host")
     fault_cli.add(command("fault", "list, set, clear and show faults"))
+    command("prune", "remove cached images, layers and repositories that this version of the checkout does not use")
     command("down", "remove the lab: processes, mounts, namespaces, files; the caches stay")
     return top
 
@@ -68,14 +69,16 @@ def run_doctor(instance: Instance, fleet: Fleet) -> int:
     return 0 if all(check.ok for check in results) else 1
 
 
-def run_image(instance: Instance) -> int:
+def run_image(instance: Instance, fleet: Fleet) -> int:
     state_dir(create=True)
-    build = instance.cgroup / lifecycle.BUILDERS
+    builders = instance.cgroup / lifecycle.BUILDERS
     with instance.lock("image"):
         there = instance.cgroup.exists()
-        build.mkdir(parents=True, exist_ok=True)
-        print(image.ensure(instance.state / "cache", build, lifecycle.say))
-        cgroup.remove(build if there else instance.cgroup)
+        builders.mkdir(parents=True, exist_ok=True)
+        lower, repositories = lifecycle.build(fleet, instance.state / "cache", builders)
+        folders = {path for each in lower.values() for path in each} | set(repositories)
+        print("\n".join(map(str, sorted(folders))))
+        cgroup.remove(builders if there else instance.cgroup)
     return 0
 
 
@@ -95,7 +98,7 @@ def dispatch(arguments: argparse.Namespace) -> int:
     if command == "doctor":
         return run_doctor(instance, read_fleet(arguments.fleet))
     if command == "image":
-        return run_image(instance)
+        return run_image(instance, read_fleet(arguments.fleet))
     if command == "up":
         lifecycle.up(instance, read_fleet(arguments.fleet), arguments.inventory.resolve())
     elif command == "status":
@@ -108,6 +111,9 @@ def dispatch(arguments: argparse.Namespace) -> int:
         driver.reload(instance, arguments.host,
                       Event.FIRMWARE_RESET if arguments.firmware_reset else Event.DRIVER_RELOAD)
         print(f"{arguments.host}: driver reloaded")
+    elif command == "prune":
+        with instance.lock("prune"):
+            print(f"lab: {prune.prune(instance.state, lifecycle.say) // 1_000_000} MB freed")
     elif command == "fault":
         return fault_cli.run(instance, arguments)
     else:

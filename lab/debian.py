@@ -7,24 +7,21 @@ machine. Standard library only.
 """
 from __future__ import annotations
 
-import ctypes
 import hashlib
 import os
 import re
 import shutil
-import signal
-import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from lab import builder
 from lab.cache import building
 from lab.instance import LabError
 
 MIRROR_VARIABLE = "AIDC_LAB_MIRROR"
 NEEDED_BYTES = 1_000_000_000
-LIMIT_SECONDS = 600
 # Runs as PID 1 of its own PID namespace: when it ends, killed or not, its processes and the memory
 # file system with the half-built root are gone. $1 = folder with root/ and scratch/, $2 = mirror or nothing.
 # Extended attributes carry file capabilities.
@@ -104,29 +101,11 @@ class Root:
         return cache / f"{self.name}-{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:16]}"
 
 
-def _die_with_parent() -> None:
-    pr_set_pdeathsig = 1
-    ctypes.CDLL(None, use_errno=True).prctl(pr_set_pdeathsig, signal.SIGKILL)
-
-
 def _build(root: Root, part: Path, log: Path) -> None:
     mirror = mirror_argument(sources(root.suite, only=True), part)
-    argv = ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child=SIGKILL", "--mount-proc",
-            "sh", "-c", SCRIPT, "debian-root", str(part), mirror, *root.options(), root.suite]
-    with open(log, "w", encoding="utf-8") as output:
-        process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
-                                   env={**os.environ, "LC_ALL": "C"}, preexec_fn=_die_with_parent)
-        try:
-            code = process.wait(timeout=LIMIT_SECONDS)
-        except subprocess.TimeoutExpired:
-            code = 124
-        finally:
-            process.kill()
-            process.wait()
-    if code != 0:
-        tail = "".join(log.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)[-12:])
-        raise LabError(f"building the {root.suite} root failed (exit status {code}); the end of {log}:\n{tail}"
-                       f"a mirror of your own is given in {MIRROR_VARIABLE}")
+    builder.logged(f"building the {root.suite} root",
+                   [*builder.OWN_NAMESPACES, "--mount-proc", "sh", "-c", SCRIPT, "debian-root", str(part), mirror,
+                    *root.options(), root.suite], log, f"a mirror of your own is given in {MIRROR_VARIABLE}")
 
 
 def ensure(cache: Path, root: Root, say: Callable[[str], None]) -> Path:

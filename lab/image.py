@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from lab import builder
 from lab.cache import building, unless_building
 from lab.cgroup import enter
 from lab.debian import MIRROR_VARIABLE, mirror_argument, sources
@@ -95,15 +96,9 @@ def _bootstrap(suite: str, scratch: Path, log: Path, cgroup: Path) -> None:
     argv = ["mmdebstrap", *OPTIONS, f"--include={','.join(packages(suite))}", suite, str(scratch / "image.tar")]
     if mirror := mirror_argument(sources(suite), scratch):
         argv.append(mirror)
-    with open(log, "w", encoding="utf-8") as output:
-        # In the lab's cgroup, so that `down` ends it when the lab was killed.
-        done = subprocess.run(argv, stdout=output, stderr=subprocess.STDOUT, check=False,
-                              env={**os.environ, "TMPDIR": str(scratch), "LC_ALL": "C"},
-                              preexec_fn=lambda: enter(cgroup))
-    if done.returncode != 0:
-        tail = "".join(log.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)[-12:])
-        raise LabError(f"mmdebstrap failed (exit status {done.returncode}); the end of {log}:\n{tail}"
-                       f"a mirror of your own is given in {MIRROR_VARIABLE}")
+    # In the lab's cgroup, so that `down` ends it when the lab was killed.
+    builder.logged("mmdebstrap", ["env", f"TMPDIR={scratch}", *argv], log,
+                   f"a mirror of your own is given in {MIRROR_VARIABLE}", lambda: enter(cgroup))
 
 
 def _take_sources(part: Path, kept: Path) -> None:

@@ -8,21 +8,17 @@ in it ends, killed or not, mounts and layer are gone. Standard library only.
 """
 from __future__ import annotations
 
-import ctypes
 import hashlib
 import shutil
-import signal
-import subprocess
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from lab import builder
 from lab.cache import building, unless_building
 from lab.cgroup import enter
 from lab.image import apt_sources, size_bytes
-from lab.instance import LabError
 
-LIMIT_SECONDS = 600
 # Left out of what is installed: nobody reads it in a host.
 NO_DOCUMENTS = tuple(f"path-exclude=/usr/share/{name}/*" for name in ("doc", "info", "locale", "man"))
 # Runs as PID 1 of its own PID namespace; $1 = lower folders, $2 = work folder, $3 = apt sources.
@@ -56,30 +52,10 @@ def script(body: str) -> str:
     return PREPARE.replace("@EXCLUDE@", " ".join(f"-o Dpkg::Options::=--{rule}" for rule in NO_DOCUMENTS)) + body
 
 
-def _before_exec(cgroup: Path) -> None:
-    enter(cgroup)
-    # Ends with this process, whatever ends it; unshare passes the end on to the whole PID namespace.
-    pr_set_pdeathsig = 1
-    ctypes.CDLL(None, use_errno=True).prctl(pr_set_pdeathsig, signal.SIGKILL)
-
-
 def run(what: str, lower: Sequence[Path], work: Path, body: str, log: Path, cgroup: Path) -> None:
     """Run shell ``body`` beside the overlay of ``lower`` (top first, an image last); raises LabError with its words."""
-    argv = ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child=SIGKILL",
-            "sh", "-c", script(body), "lab-layer", ":".join(map(str, lower)), str(work), str(apt_sources(lower[-1]))]
-    with open(log, "w", encoding="utf-8") as output:
-        process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
-                                   preexec_fn=lambda: _before_exec(cgroup))
-        try:
-            code = process.wait(timeout=LIMIT_SECONDS)
-        except subprocess.TimeoutExpired:
-            code = 124
-        finally:
-            process.kill()
-            process.wait()
-    if code != 0:
-        tail = "".join(log.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)[-12:])
-        raise LabError(f"{what} failed (exit status {code}); the end of {log}:\n{tail}")
+    builder.logged(what, [*builder.OWN_NAMESPACES, "sh", "-c", script(body), "lab-layer", ":".join(map(str, lower)),
+                           str(work), str(apt_sources(lower[-1]))], log, before_exec=lambda: enter(cgroup))
     shutil.rmtree(work / "layer")
 
 

@@ -55,6 +55,18 @@ def cables(host: Host, spec: NodeSpec | None) -> list[fabric.Port]:
     return ports
 
 
+def build(fleet: Fleet, cache: Path, builders: Path) -> tuple[dict[str, tuple[Path, ...]], list[Path]]:
+    """Build, in the cgroup ``builders``, what of a fleet's images, layers and package repositories is not there."""
+    lower, repositories = {}, {}
+    for name in sorted({host.persona.name for host in fleet.hosts}):
+        lower[name] = personas.ensure(cache, name, builders, say)
+        suite, base = personas.PERSONAS[name].suite, lower[name][-1]
+        if suite not in repositories:
+            programs = standin.ensure(cache, base, builders, say)
+            repositories[suite] = repository.ensure(cache, base, programs, suite, builders, say)
+    return lower, list(repositories.values())
+
+
 class Up:
     """The steps of ``lab up`` for one instance; each leaves what the next one needs."""
 
@@ -90,21 +102,16 @@ class Up:
                            "\n".join(f"  {check.name}: {check.text}" for check in bad))
 
     def build(self) -> dict[str, tuple[Path, ...]]:
-        """Images, layers and package repositories of the fleet; the lower folders of each persona's root."""
-        cache, builders = self.instance.state / "cache", self.instance.cgroup / BUILDERS
+        """What the hosts stand on, and the folder of their mirror; the lower folders of each persona's root."""
+        builders = self.instance.cgroup / BUILDERS
         builders.mkdir()
+        lower, repositories = build(self.fleet, self.instance.state / "cache", builders)
         www = self.instance.dir / "www/debian"
         for name in ("dists", "pool"):
             (www / name).mkdir(parents=True)
-        lower = {}
-        for persona in sorted({host.persona for host in self.fleet.hosts}, key=lambda persona: persona.name):
-            lower[persona.name] = personas.ensure(cache, persona.name, builders, say)
-            if not (www / "pool" / persona.suite).exists():
-                base = lower[persona.name][-1]
-                programs = standin.ensure(cache, base, builders, say)
-                made = repository.ensure(cache, base, programs, persona.suite, builders, say)
-                for path in (*made.glob("dists/*"), *made.glob("pool/*")):
-                    (www / path.relative_to(made)).symlink_to(path)
+        for made in repositories:
+            for path in (*made.glob("dists/*"), *made.glob("pool/*")):
+                (www / path.relative_to(made)).symlink_to(path)
         return lower
 
     def write_files(self, lower: dict[str, tuple[Path, ...]]) -> Path:

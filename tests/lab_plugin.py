@@ -5,8 +5,8 @@
     from tests.lab_plugin import labs
 
 and a test asks for ``labs("mytest", "tests/integration/fleets/small.yml")``: started once in a session,
-removed at its end, whatever happened. Nothing here passes over no hosts: a group, a play or a run without hosts
-is a failure.
+removed at its end, whatever happened; or for ``labs.during(...)``, removed at the end of the block.
+Nothing here passes over no hosts: a group, a play or a run without hosts is a failure.
 """
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -155,6 +156,15 @@ class Labs:
         assert self.fleets[name] == str(fleet), f"lab {name}: got fleet {fleet}, runs with {self.fleets[name]}"
         lab.hosts()
         return lab
+
+    @contextmanager
+    def during(self, name: str, fleet: str | Path) -> Iterator[Lab]:
+        """A lab for the time of a module: hosts that nobody needs take inotify instances from others."""
+        try:
+            yield self(name, fleet)
+        finally:
+            self.fleets.pop(name, None)
+            run_lab("down", name=name)
 
     def close(self) -> None:
         """Remove them all, those after one that cannot be removed included."""

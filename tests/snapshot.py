@@ -21,7 +21,11 @@ from pathlib import Path
 NOISE = (
     "/dev", "/proc", "/run", "/sys", "/tmp", "/var/tmp", "/var/log", "/var/lib/systemd/timers",
     "/root/.ansible", "/home/ops/.ansible",
+    # The apt module opens apt's lists in check mode, too, which writes its cache of them.
+    "/var/cache/apt",
 )
+# Where such a folder appears for the first time, its parent changes; what else is new there has a line of its own.
+NOISY = {os.path.dirname(path) for path in NOISE}
 # Values that move by themselves.
 COUNTERS = {"statistics", "byte_queue_limits", "carrier_changes", "carrier_up_count", "carrier_down_count", "uevent",
             "nf_conntrack_count"}
@@ -42,7 +46,7 @@ State = dict[str, str]
 
 
 def root_files(top: str = "/", noise: tuple[str, ...] = NOISE) -> State:
-    """Every file and folder of the root file system: change time, mode, owner, size."""
+    """Every file and folder of the root file system: change time, size, mode, owner."""
     found: State = {}
     for base, folders, names in os.walk(top):
         folders[:] = [name for name in folders if os.path.join(base, name) not in noise]
@@ -53,7 +57,8 @@ def root_files(top: str = "/", noise: tuple[str, ...] = NOISE) -> State:
             except FileNotFoundError:  # it was there a moment ago: somebody is at work
                 found[path] = "gone"
                 continue
-            found[path] = f"{stat.st_ctime_ns} {stat.st_mode:o} {stat.st_uid}:{stat.st_gid} {stat.st_size}"
+            times = "" if path in NOISY else f"{stat.st_ctime_ns} {stat.st_size} "
+            found[path] = f"{times}{stat.st_mode:o} {stat.st_uid}:{stat.st_gid}"
     return found
 
 

@@ -213,7 +213,7 @@ class Node:
                 "sm_lid": 0,
                 "port_lid": 0,
                 "port_lmc": 0,
-                "link_layer": "Ethernet",
+                "link_layer": self.state.link_layer(rail.rail),
                 "active_width": WIDTH_CODES[port.rate[1]],
                 "active_speed": SPEED_CODES[port.rate[2]],
                 "gid_tbl_len": gids.LENGTH,

@@ -55,6 +55,13 @@ class RailSpec:
     irq: int
     mac: str
     node_guid: str
+    # As mstconfig shows the card; "N/A" where no capture has it.
+    card_type: str
+    card_name: str
+    card_description: str
+    # Whether it has a link type to choose, and next-boot values that somebody set before delivery, by number.
+    vpi: bool
+    delivered: dict[str, int]
 
     @property
     def pci_dir(self) -> str:

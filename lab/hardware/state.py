@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import enum
 import json
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from lab.hardware import pci
+from lab.hardware.parameters import IB, PARAMETERS, Card
 from lab.hardware.spec import NodeSpec
 
 
@@ -35,19 +37,16 @@ class StateError(ValueError):
 REGISTERS: dict[str, tuple[str, ...]] = {
     "QPTS": ("pcp", "dscp"),  # priority trust state (mlx5-roce 4.3)
 }
-PARAMETERS: dict[str, tuple[str, ...]] = {
-    "ROCE_CONTROL": ("0", "1", "2"),  # DEVICE_DEFAULT, ROCE_DISABLE, ROCE_ENABLE (mlx5-roce 5.1)
-    "PCI_WR_ORDERING": ("0", "1"),  # per_mkey, force_relax (mlx5-roce 5.1)
-}
 ROCE_DISABLE = "1"
 GONE, FOUND = "gone", "found"
 
 
-def _checked(kind: str, known: dict[str, tuple[str, ...]], name: str, value: str) -> None:
+def _checked(kind: str, known: Iterable[str], name: str, good: Callable[[], bool], wanted: Callable[[], str],
+             value: str) -> None:
     if name not in known:
         raise StateError(f"{kind} {name!r} is not known; there are: {', '.join(known)}")
-    if value not in known[name]:
-        raise StateError(f"{kind} {name}: got {value!r}, wanted one of {', '.join(known[name])}")
+    if not good():
+        raise StateError(f"{kind} {name}: got {value!r}, wanted {wanted()}")
 
 
 class State:
@@ -96,13 +95,15 @@ class State:
         return rail
 
     def set_register(self, rail: int, name: str, value: str) -> None:
-        _checked("register", REGISTERS, name, value)
+        _checked("register", REGISTERS, name, lambda: value in REGISTERS[name],
+                 lambda: f"one of {', '.join(REGISTERS[name])}", value)
         self.registers[self._rail(rail)][name] = value
         self.save()
 
     def set_parameter(self, rail: int, name: str, value: str) -> None:
-        """For the next boot (mlxconfig set)."""
-        _checked("parameter", PARAMETERS, name, value)
+        """For the next boot (mlxconfig set), whether or not the firmware shows it now."""
+        _checked("parameter", PARAMETERS, name, lambda: value.isdigit() and PARAMETERS[name].takes(int(value)),
+                 lambda: PARAMETERS[name].range(), value)
         self.next[self._rail(rail)][name] = value
         self.save()
 
@@ -123,6 +124,15 @@ class State:
         """Whether the driver has the function, so that it has a netdev."""
         return self.driver and self.on_bus(rail)
 
+    def card(self, rail: int) -> Card:
+        """Firmware parameters of a rail's card."""
+        return Card(self.spec.rails[rail], self.current[rail], self.next[rail])
+
+    def link_layer(self, rail: int) -> str:
+        """As the loaded link type of a VPI card says (mlx5-roce 5.1); other cards are Ethernet."""
+        vpi = self.spec.rails[rail].vpi
+        return "InfiniBand" if vpi and self.card(rail).current("LINK_TYPE_P1") == IB else "Ethernet"
+
     def rdma(self, rail: int) -> bool:
         """Whether there is an RDMA device: none with RoCE disabled in firmware (mlx5-roce 5.1)."""
         return self.bound(rail) and self.current[rail].get("ROCE_CONTROL") != ROCE_DISABLE
@@ -133,8 +143,6 @@ class State:
             "rail": rail.rail, "pci": rail.pci, "interface": rail.netdev, "on_bus": self.on_bus(rail.rail),
             "bound": self.bound(rail.rail),
             "registers": {name: self.registers[rail.rail].get(name, values[0]) for name, values in REGISTERS.items()},
-            "parameters": {name: {"default": values[0], "current": self.current[rail.rail].get(name, values[0]),
-                                  "next": self.next[rail.rail].get(
-                                      name, self.current[rail.rail].get(name, values[0]))}
-                           for name, values in PARAMETERS.items()},
+            "parameters": {name: {key: str(value[key]) for key in ("default", "current", "next")}
+                           for name, value in self.card(rail.rail).show().items()},
         } for rail in self.spec.rails]

@@ -11,7 +11,7 @@ import posixpath
 import stat
 from collections.abc import Callable, Iterable
 
-from lab.hardware import ethtool, gids, pci
+from lab.hardware import ethtool, gids, parameters, pci
 from lab.hardware.model import Node as Model
 from lab.hardware.nodes import Attr, ChangingDir, Dir, IndexDir, Link, Node, RealDir, RealFile, fail, translate_link
 from lab.hardware.spec import RailSpec
@@ -80,7 +80,7 @@ def port_dir(model: Model, rail: RailSpec) -> Dir:
         "state": Attr(lambda: model.port(rail).state),
         "phys_state": Attr(lambda: model.port(rail).phys_state),
         "rate": Attr(lambda: model.port(rail).rate_text),
-        "link_layer": Attr("Ethernet"),
+        "link_layer": Attr(lambda: model.state.link_layer(rail.rail)),
         "lid": Attr("0x0"), "sm_lid": Attr("0x0"), "sm_sl": Attr("0"), "lid_mask_count": Attr("0"),
         "cap_mask": Attr(PORT_CAP_MASK), "has_smi": Attr("0"),
         "gids": IndexDir(gids.LENGTH, lambda n: Attr(lambda: gid_text(model, rail, n))),
@@ -189,6 +189,7 @@ def rail_dir(model: Model, netdevs: Netdevs, rail: RailSpec, privileged: Callabl
     state, number = model.state, rail.rail
     return ChangingDir({
         **pci.function(rail, state.config[number], privileged),
+        parameters.FILE: parameters.door(state.card(number), state.save, privileged),
         "driver": Link(posixpath.relpath(DRIVER, rail.pci_dir)),
         "net": RailNet(netdevs, rail),
         "infiniband": Dir({rail.rdma: rdma_dir(model, rail)}),

@@ -33,7 +33,7 @@ class RecordingAction(ActionBase):
             result.update(self._execute_module(
                 module_name=f"aidc.gpu_cluster.{self.kind}", module_args=self._task.args, task_vars=variables,
             ))
-            if state_dir and not result.get("failed"):
+            if state_dir and not result.get("failed") and self._is_fact(result):
                 data = {key: value for key, value in result.items()
                         if key not in _ENGINE_KEYS and not key.startswith("_")}
                 run_id = self._variable(variables, "aidc_run_id")
@@ -41,6 +41,10 @@ class RecordingAction(ActionBase):
         except RecordError as error:
             raise AnsibleActionFail(str(error)) from error
         return result
+
+    def _is_fact(self, result: t.Mapping[str, t.Any]) -> bool:
+        """Whether the result says what is. A module that changes things overrides it for its predictions."""
+        return True
 
     def _variable(self, variables: t.Mapping[str, t.Any], name: str) -> str | None:
         value = self._templar.template(variables.get(name))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,9 @@ RAIL = "enp3s0f0np0"
 
 
 @pytest.fixture(scope="module")
-def site(labs: Labs) -> Lab:
-    return labs("acc", "access")
+def site(labs: Labs) -> Iterator[Lab]:
+    with labs.during("acc", "access") as lab:
+        yield lab
 
 
 def ssh(site: Lab, *argv: str) -> subprocess.CompletedProcess[str]:

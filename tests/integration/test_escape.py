@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from lab import lifecycle
-from lab.instance import Instance
 from tests.integration import machine
 from tests.integration.attempts import Attempt, attempts
 from tests.integration.conftest import Lab, run_lab
+from tests.lab_plugin import Labs
 
 NAME = "esc"
 FLEET = Path(__file__).parent / "fleets" / "pair.yml"
@@ -40,12 +40,9 @@ ROUTES = {"exec": (), "systemd": ("systemd-run", "--quiet", "--pipe", "--wait")}
 
 
 @pytest.fixture(scope="module")
-def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    run_lab("down", name=NAME)
-    inventory = tmp_path_factory.mktemp("inventory")
-    run_lab("up", "--fleet", str(FLEET), "--inventory", str(inventory), name=NAME)
-    yield Lab(Instance(NAME), inventory)
-    run_lab("down", name=NAME)
+def pair(labs: Labs) -> Iterator[Lab]:
+    with labs.during(NAME, FLEET) as lab:
+        yield lab
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import subprocess
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -22,12 +23,13 @@ FOUND = {
     "rhel": ("Debian", "13", "trixie", (3, 13)),
 }
 # Until the network is configured in the words of its owner (role rail_network), these are refused.
-REFUSED = {"ubu": "netplan", "rhel": "NetworkManager"}
+REFUSED = {"ubu": "netplan", "rhel": "another network manager"}
 
 
 @pytest.fixture(scope="module")
-def fleet(labs: Labs) -> Lab:
-    return labs("pers", "personas")
+def fleet(labs: Labs) -> Iterator[Lab]:
+    with labs.during("pers", "personas") as lab:
+        yield lab
 
 
 def test_each_host_is_what_its_persona_says(fleet: Lab) -> None:

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from lab import lifecycle
-from lab.instance import Instance
 from tests.integration.conftest import Lab, run_lab
+from tests.lab_plugin import Labs
 
 NAME = "sys"
 FLEET = Path(__file__).parent / "fleets" / "pair.yml"
@@ -27,12 +27,9 @@ PER_NAMESPACE = {"kernel.shmmax": "68719476736", "kernel.msgmax": "9000", "kerne
 
 
 @pytest.fixture(scope="module")
-def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    run_lab("down", name=NAME)
-    inventory = tmp_path_factory.mktemp("inventory")
-    run_lab("up", "--fleet", str(FLEET), "--inventory", str(inventory), name=NAME)
-    yield Lab(Instance(NAME), inventory)
-    run_lab("down", name=NAME)
+def pair(labs: Labs) -> Iterator[Lab]:
+    with labs.during(NAME, FLEET) as lab:
+        yield lab
 
 
 def run(lab: Lab, host: str, *argv: str) -> subprocess.CompletedProcess[str]:

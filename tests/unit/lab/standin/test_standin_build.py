@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lab import layer
+from lab import builder, layer
 from lab.instance import LabError
 from lab.standin import build
 
@@ -76,7 +76,7 @@ def test_a_failed_build_says_why_and_is_no_build(tmp_path: Path, monkeypatch: py
         (tmp_path / "standin.log").write_text("reading\nE: Unable to locate package gcc\n")
         return Failed()
 
-    monkeypatch.setattr(layer.subprocess, "Popen", popen)
+    monkeypatch.setattr(builder.subprocess, "Popen", popen)
     with pytest.raises(LabError, match=r"(?s)exit status 100.*standin.log:.*Unable to locate package gcc"):
         build.ensure(tmp_path, IMAGE, CGROUP, lambda _text: None)
     assert not build.path(tmp_path, IMAGE).exists()
