@@ -11,7 +11,7 @@ import posixpath
 import stat
 from collections.abc import Callable, Iterable
 
-from lab.hardware import gids, parameters, pci, qos
+from lab.hardware import ethtool, gids, parameters, pci, qos
 from lab.hardware.model import Node as Model
 from lab.hardware.nodes import Attr, ChangingDir, Dir, IndexDir, Link, Node, RealDir, RealFile, fail, translate_link
 from lab.hardware.spec import RailSpec
@@ -250,6 +250,7 @@ def build(model: Model, privileged: Callable[[], bool]) -> Dir:
         # 0666 as rdma-core's udev rule gives it; a read is the answer of a verbs query at this moment.
         verbs[rail.uverbs] = Attr(lambda rail=rail: json.dumps(model.query(rail)), permissions=0o666)  # type: ignore[misc]
         has_verbs[rail.uverbs] = functools.partial(model.state.rdma, rail.rail)
+    verbs["ethtool"], has_verbs["ethtool"] = ethtool.attribute(model), lambda: model.state.driver
     bus, classes = bus_and_classes(model)
     return Dir({"net": ClassNet(netdevs), "devices": Dir(devices), "dev": ChangingDir(verbs, has_verbs), "pci": bus,
                 "dcbnl": qos.DcbnlDir(model), "configfs": qos.Configfs(model),

@@ -12,7 +12,7 @@ import json
 import shutil
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
@@ -53,6 +53,7 @@ class Content:
     distribution: tuple[str, ...]
     exchanged: dict[str, list[str]]
     own: dict[str, str | None]
+    kept: dict[str, list[str]] = field(default_factory=dict)
 
     def names(self) -> set[str]:
         return {*self.distribution, *self.own}
@@ -61,12 +62,15 @@ class Content:
 def content() -> Content:
     """Read packages.yml and check it against the files. Raises ContentError."""
     data = yaml.safe_load((HERE / "packages.yml").read_text(encoding="utf-8"))
-    found = Content(tuple(data["distribution"]), data["exchanged"], data["own"])
+    found = Content(tuple(data["distribution"]), data["exchanged"], data["own"], data.get("kept", {}))
     for name, paths in found.exchanged.items():
         missing = [path for path in paths if not (FILES / name / path).is_file()]
         if missing or name not in found.distribution:
             raise ContentError(f"exchanged.{name}: no file {', '.join(missing)} in {FILES / name}, "
                                "or the package is not listed in distribution")
+    for name, paths in found.kept.items():
+        if set(paths) - set(found.exchanged.get(name, [])):
+            raise ContentError(f"kept.{name}: got {', '.join(paths)}, wanted files that are exchanged")
     for name in found.own:
         if not (FILES / name / "control").is_file():
             raise ContentError(f"own.{name}: no file {FILES / name}/control")
@@ -107,7 +111,7 @@ def _input(part: Path, packages: Content, programs: Path, suite: str, signing_ke
     for name, where in packages.own.items():
         if where is not None:
             shutil.copytree(programs / "bin", top / "files" / name / where, symlinks=True)
-    plan = {"suites": OFFERED[suite], "exchanged": packages.exchanged, "own": list(packages.own)}
+    plan = {"suites": OFFERED[suite], "exchanged": packages.exchanged, "kept": packages.kept, "own": list(packages.own)}
     (top / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
     shutil.copy(HERE / "make.py", top)
     if signing_key.exists():

@@ -18,6 +18,7 @@ from pathlib import Path
 
 SUFFIX = "+aidclab1"
 OWNER = "aidc.gpu_cluster lab archive"
+KEPT = "usr/libexec/aidc-lab"
 
 
 def run(*argv: str, text: str | None = None) -> str:
@@ -60,13 +61,17 @@ def checksums(tree: Path) -> None:
     (tree / "DEBIAN/md5sums").write_text(sums, encoding="utf-8")
 
 
-def exchange(pool: Path, name: str, paths: list[str], files: Path, scratch: Path) -> None:
+def exchange(pool: Path, name: str, paths: list[str], kept: list[str], files: Path, scratch: Path) -> None:
     package, tree = one(pool, name), scratch / name
     run("dpkg-deb", "-R", str(package), str(tree))
     for path in paths:
-        if not (tree / path).exists():
+        # Debian 12 has some programs below /sbin, the same folder there as /usr/sbin.
+        place = next((tree / here for here in (path, path.removeprefix("usr/")) if (tree / here).exists()), None)
+        if place is None:
             sys.exit(f"package {name}: no file {path} to exchange in {package.name}")
-        put(files / name / path, tree / path)
+        if path in kept:
+            put(place, tree / KEPT / place.name)
+        put(files / name / path, place)
     mark(tree / "DEBIAN/control")
     checksums(tree)
     package.unlink()
@@ -122,7 +127,7 @@ def main() -> None:
     scratch = top / "scratch"
     scratch.mkdir()
     for name, paths in plan["exchanged"].items():
-        exchange(pool, name, paths, top / "files", scratch)
+        exchange(pool, name, paths, plan["kept"].get(name, []), top / "files", scratch)
     for name in plan["own"]:
         own(pool, name, top / "files", scratch, architecture)
     os.chdir(top / "repository")

@@ -10,6 +10,7 @@ version_added: 0.1.0
 description:
   - Reads every NVIDIA ConnectX or BlueField function that the driver C(mlx5_core) owns, its RDMA device, ports, GIDs
     and netdevs, the RDMA MTU, what the port is used for, and the MTU that systemd-networkd has saved for it.
+    Beside that PCIe links, relations between functions, bonds and VLANs, counters, ECN, and the driver's origin.
   - sysfs is read first. The RDMA MTU comes from C(ibv_devinfo), uses and the device's maximum from C(ip).
   - A tool that is missing, hangs or prints something else is an entry in RV(problems), and the values it would have
     given are null. The module does not fail for it.
@@ -37,6 +38,20 @@ options:
     type: list
     elements: str
     default: []
+  class:
+    description:
+      - What the class of the node says of the PCIe links of the rails (of all physical functions, if O(rails) is
+        empty).
+      - A link that is slower or narrower is an entry in RV(findings).
+    type: dict
+    default: {}
+    suboptions:
+      pcie_speed_gts:
+        description: Least speed of the link in GT/s per lane; 32 is PCIe 5.0, 64 is PCIe 6.0.
+        type: float
+      pcie_width:
+        description: Least number of lanes.
+        type: int
   tool_timeout_seconds:
     description: Longest time in seconds that one tool may take; less than 1 counts as 1.
     type: int
@@ -51,6 +66,7 @@ seealso:
     description: The kernel's own description.
     link: https://docs.kernel.org/admin-guide/abi-stable.html
 notes:
+  - QoS (trust, PFC, ETS) is not read here, see RV(devices[].ports[].qos_why).
   - Root sees everything. Another user may miss the saved MTU (unreadable files) and the SSH connection.
   - The rate of a port that is down means nothing (mlx5 reports 40 Gb/s).
     Use RV(devices[].ports[].speed_gbps), which is null then.
@@ -68,6 +84,15 @@ EXAMPLES = r"""
       - "0000:03:00.0"
       - "0002:03:00.0"
   become: true
+
+- name: Rails whose PCIe link is slower or narrower than their class says
+  aidc.gpu_cluster.mlx5_info:
+    rails: ["0000:03:00.0"]
+    class:
+      pcie_speed_gts: 32
+      pcie_width: 16
+  register: mlx5
+  failed_when: mlx5.findings | length > 0
 """
 
 RETURN = r"""
@@ -118,6 +143,52 @@ devices:
       type: list
       elements: str
       sample: [ens1f0np0]
+    netdev_details:
+      description: The netdevs with what they are.
+      type: list
+      elements: dict
+      contains:
+        name:
+          description: Netdev.
+          type: str
+          sample: ens1f0np0
+        phys_port_name:
+          description: Name of the port as the driver has it, or null.
+          type: str
+          sample: p0
+        kind:
+          description: V(uplink), V(vf_representor), V(sf_representor), V(pf_representor) or V(other).
+          type: str
+          sample: uplink
+    pf:
+      description: PCI address of the physical function of a VF, or null.
+      type: str
+      sample: null
+    vfs:
+      description: PCI addresses of the VFs of a physical function.
+      type: list
+      elements: str
+      sample: ["0000:03:00.2"]
+    pcie:
+      description: The PCIe link as it is and as the device can do; null where sysfs says Unknown.
+      type: dict
+      contains:
+        current_speed_gts:
+          description: Speed in GT/s per lane.
+          type: float
+          sample: 32.0
+        current_width:
+          description: Lanes.
+          type: int
+          sample: 16
+        max_speed_gts:
+          description: Largest speed of the device.
+          type: float
+          sample: 32.0
+        max_width:
+          description: Largest width of the device.
+          type: int
+          sample: 16
     ports:
       description: Ports of the RDMA device; without one, a port that has only its netdev's values.
       type: list
@@ -210,6 +281,90 @@ devices:
           description: Why the port must not be used as a rail, or null.
           type: str
           sample: carries the default route
+        role:
+          description:
+            - V(rail) if the address is in O(rails), V(management) if the port carries the default route or the SSH
+              connection, V(excluded) if it carries something else, V(unused) otherwise.
+          type: str
+          sample: rail
+        bond:
+          description: Bond that the netdev is a member of, or null.
+          type: str
+          sample: null
+        bond_mtu_bytes:
+          description: MTU of the bond, or null.
+          type: int
+          sample: null
+        bond_members:
+          description: All members of the bond.
+          type: list
+          elements: str
+          sample: []
+        vlans:
+          description: VLANs on the netdev or its bond.
+          type: list
+          elements: dict
+          contains:
+            name:
+              description: Netdev of the VLAN.
+              type: str
+              sample: ens1f0np0.100
+            parent:
+              description: Netdev that it is on.
+              type: str
+              sample: ens1f0np0
+            mtu_bytes:
+              description: Its MTU in bytes.
+              type: int
+              sample: 4200
+        counters:
+          description:
+            - Counters that say something about RoCE, by name. One that this firmware has not is left out.
+            - They count since the driver was loaded; compare two readings.
+          type: dict
+          sample: {out_of_sequence: 0, local_ack_timeout_err: 0, np_cnp_sent: 1333}
+        ecn:
+          description: Congestion control as far as the loaded driver shows it.
+          type: dict
+          contains:
+            source:
+              description: V(ecn) (files of DOCA-OFED), V(cc_params) (debugfs), or null.
+              type: str
+              sample: ecn
+            np_enabled:
+              description: For each priority whether marks are answered; null where the firmware did not say.
+              type: list
+              elements: bool
+              sample: [true, true, true, true, true, true, true, true]
+            rp_enabled:
+              description: For each priority whether notifications slow the sender.
+              type: list
+              elements: bool
+              sample: [true, true, true, true, true, true, true, true]
+            cnp_dscp:
+              description: DSCP of the notifications.
+              type: int
+              sample: 48
+            cnp_priority:
+              description: Priority of the notifications.
+              type: int
+              sample: 6
+            min_time_between_cnps:
+              description: Least time between two notifications in microseconds.
+              type: int
+              sample: 4
+            why:
+              description: Why something is null, or null.
+              type: str
+              sample: null
+        qos:
+          description: Always null so far.
+          type: dict
+          sample: null
+        qos_why:
+          description: Why it is null.
+          type: str
+          sample: not read here; roce_qos reads and sets it
         network_file:
           description: File of systemd-networkd that governs the netdev, or null.
           type: str
@@ -244,6 +399,59 @@ problems:
       description: What to do.
       type: str
       sample: the driver or firmware does not answer; look at dmesg
+stack:
+  description: The driver's origin. What is loaded decides; a package that is installed may not be.
+  returned: always
+  type: dict
+  contains:
+    backend:
+      description: V(ofed) or V(inbox) by the loaded driver, null without one.
+      type: str
+      sample: inbox
+    version:
+      description: Version of the loaded mlx5_core; the kernel's own usually has none.
+      type: str
+      sample: 24.10-2.1.8
+    installed:
+      description: V(ofed) or V(inbox) by the module on disk.
+      type: str
+      sample: inbox
+    installed_version:
+      description: Version of the module on disk.
+      type: str
+      sample: 24.10-2.1.8
+    package:
+      description: What C(ofed_info) names, or null.
+      type: str
+      sample: OFED-internal-25.10-1.7.1
+findings:
+  description: PCIe links below O(class), and a loaded driver that is not the installed one.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    object:
+      description: What it is about.
+      type: str
+      sample: PCIe link of 0000:03:00.0
+    got:
+      description: What was found.
+      type: str
+      sample: 16 GT/s x16
+    wanted:
+      description: What was wanted.
+      type: str
+      sample: at least 32 GT/s x16, as the class says
+    hint:
+      description: What to do.
+      type: str
+      sample: the device can do 32 GT/s x16; look at the slot, the riser and the firmware's settings
+needs_root:
+  description: Files that this user may not read.
+  returned: always
+  type: list
+  elements: str
+  sample: ["/sys/kernel/debug/mlx5/0000:03:00.0/cc_params"]
 record_file:
   description: Where the controller stored the result.
   returned: when the variable C(aidc_state_dir) is set
@@ -253,13 +461,14 @@ record_file:
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._host.machine import Machine
-from ansible_collections.aidc.gpu_cluster.plugins.module_utils._mlx5 import argspec, io
+from ansible_collections.aidc.gpu_cluster.plugins.module_utils._mlx5 import argspec, info_io
 
 
 def main() -> None:
     module = AnsibleModule(argument_spec=argspec.info(), supports_check_mode=True)
     machine = Machine(tool_timeout_seconds=argspec.timeout(module.params))
-    module.exit_json(changed=False, **io.gather(machine).as_data(module.params["rails"]))
+    result = info_io.read(machine, module.params["rails"], argspec.node_class(module.params))
+    module.exit_json(changed=False, **result)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: mlx5_port
-short_description: Sets the MTU of mlx5 RoCE ports, now and at boot, and checks the RDMA MTU that follows
+short_description: Sets MTU, rings, channels, pause, PCI read request and admin state of mlx5 RoCE ports
 version_added: 0.1.0
 description:
   - Sets the netdev MTU of all listed ports of a node in one call, at runtime with C(ip) and for the next boot with a
@@ -13,10 +13,18 @@ description:
     file that governs the port.
   - A RoCE port has no MTU of its own. The kernel takes the netdev MTU less 96 bytes and uses the largest of 256, 512,
     1024, 2048 and 4096 that fits. The module checks that C(ibv_devinfo) shows that value.
+  - Beside the MTU it sets admin state, rings, channels, pause and MaxReadReq, each only where it is given. What is
+    not given is
+    neither read nor touched. These are running values; they end with the driver or the boot.
+  - A bond has one MTU. If all its members are listed, with the same O(ports[].mtu_bytes), the bond's is set, the
+    members
+    follow, and the saved value goes to the bond's file. VLANs on a listed port or its bond follow too, at runtime. A
+    parent is
+    raised before its VLANs and lowered after them.
   - Everything is checked before the first write, and an error then says that nothing was changed. After the writes all
     values are read back; a difference is a failure, as several tools report success without effect.
   - A port is refused that carries the default route, the SSH connection or a network file system, or is a member of a
-    bridge, bond or Open vSwitch.
+    bridge, of Open vSwitch, or of a bond whose members are not all listed.
   - Only drop-ins with the collection's header are rewritten. A run that was killed is completed by the next one.
 author:
   - aidc.gpu_cluster contributors (@aidc)
@@ -43,17 +51,54 @@ options:
         required: true
       mtu_bytes:
         description:
+          - Left out, the MTU is not touched.
           - Netdev MTU in bytes, from 352 (1280 if it is to be saved) to the device's maximum.
           - An RDMA MTU of 4096 needs at least 4192; V(4200) and V(9000) are usual.
         type: int
-        required: true
+      rdma_mtu_bytes:
+        description:
+          - RDMA MTU in bytes that must follow from the netdev MTU. If it does not, the call fails before any write, and
+            the error names the netdev MTU that is needed.
+          - V(4096) needs a netdev MTU of at least 4192.
+        type: int
+        choices: [256, 512, 1024, 2048, 4096]
+      admin_state:
+        description: Whether the link is put up or down.
+        type: str
+        choices: [up, down]
+      rx_ring_entries:
+        description: Entries of each receive ring, a power of two from 64 to the device's maximum.
+        type: int
+      tx_ring_entries:
+        description: Entries of each transmit ring, a power of two from 64 to the device's maximum.
+        type: int
+      channels:
+        description: Combined channels, from 1 to the device's maximum.
+        type: int
+      pause_rx:
+        description:
+          - Whether the port obeys global pause frames (802.3x).
+          - Set it and O(ports[].pause_tx) to V(false) where PFC is wanted; mlx5 has them on by default, and the
+            driver does not
+            keep the two apart. Autonegotiation of pause is never touched, as mlx5 refuses it.
+        type: bool
+      pause_tx:
+        description: Whether the port sends global pause frames.
+        type: bool
+      max_read_request_bytes:
+        description:
+          - MaxReadReq of the PCI function in bytes. It is found through the list of PCI capabilities, not at a fixed
+            offset.
+          - V(4096) is usual for 200 Gb/s and more.
+        type: int
+        choices: [128, 256, 512, 1024, 2048, 4096]
   runtime:
-    description: Set the running value. A link stops for a moment when its MTU changes.
+    description: Set the running values. A link stops for a moment when its MTU, rings or channels change.
     type: bool
     default: true
   persistent:
     description:
-      - Save the value for the next boot. Only systemd-networkd is supported as the owner of a port so far.
+      - Save the MTU for the next boot. Only systemd-networkd is supported as the owner of a port so far.
       - Without O(runtime) networkd is not told to reload, as that would set the running value too.
     type: bool
     default: true
@@ -69,6 +114,9 @@ options:
     default: 10
 seealso:
   - module: aidc.gpu_cluster.mlx5_info
+  - name: en_ethtool.c of the Linux kernel
+    description: What mlx5 takes as rings, channels and pause.
+    link: https://github.com/torvalds/linux/blob/master/drivers/net/ethernet/mellanox/mlx5/core/en_ethtool.c
   - name: systemd.network
     description: How C(.network) files and their drop-ins are found and merged.
     link: https://www.freedesktop.org/software/systemd/man/latest/systemd.network.html
@@ -76,7 +124,7 @@ seealso:
     description: The function iboe_get_mtu derives the RDMA MTU.
     link: https://github.com/torvalds/linux/blob/master/include/rdma/ib_addr.h
 notes:
-  - Needs root.
+  - Needs root. C(ethtool) is needed for rings, channels and pause only, C(setpci) (pciutils) for MaxReadReq only.
   - A lock on the host, C(/run/lock/aidc.lock), keeps two runs apart; the error names the holder.
 """
 
@@ -90,6 +138,21 @@ EXAMPLES = r"""
         mtu_bytes: 4200
   become: true
 
+- name: A rail for lossless RoCE - no global pause, large rings, all channels, MaxReadReq 4096
+  aidc.gpu_cluster.mlx5_port:
+    ports:
+      - pci: "0000:03:00.0"
+        mtu_bytes: 4200
+        rdma_mtu_bytes: 4096
+        admin_state: up
+        rx_ring_entries: 8192
+        tx_ring_entries: 8192
+        channels: 63
+        pause_rx: false
+        pause_tx: false
+        max_read_request_bytes: 4096
+  become: true
+
 - name: The running value only, where another network manager owns the port
   aidc.gpu_cluster.mlx5_port:
     ports:
@@ -101,7 +164,8 @@ EXAMPLES = r"""
 
 RETURN = r"""
 before:
-  description: The ports as they were.
+  description: The ports as they were. Settings beside the MTU are there under the names of their options if they were
+    given.
   returned: success
   type: list
   elements: dict
@@ -206,6 +270,41 @@ ports:
       description: RDMA MTU that C(ibv_devinfo) shows, null if it was not seen.
       type: int
       sample: 4096
+    bond:
+      description: Bond that the netdev is a member of, or null.
+      type: str
+      sample: null
+    vlans:
+      description: VLANs on the netdev or its bond.
+      type: list
+      elements: str
+      sample: [ens1f0np0.100]
+    settings:
+      description: The given settings as they are, by the names of their options.
+      type: dict
+      sample: {rx_ring_entries: 8192, pause_rx: false}
+    maximums:
+      description: The device's maximums of rings and channels that are given.
+      type: dict
+      sample: {rx_ring_entries: 8192}
+excluded:
+  description: Ports that are not listed and carry something else, so that they are no rails.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    pci:
+      description: PCI address.
+      type: str
+      sample: "0000:41:00.0"
+    netdev:
+      description: Netdev.
+      type: str
+      sample: ens3f0np0
+    excluded:
+      description: Why.
+      type: str
+      sample: carries the default route
 problems:
   description: What stood in the way.
   returned: failure

@@ -42,3 +42,14 @@ def load(state_dir: Path, kind: str) -> dict[str, dict[str, t.Any]]:
         except (OSError, ValueError, RecordError) as error:
             raise RecordError(f"{path}: {error}; remove it and run again") from error
     return found
+
+
+def load_one(state_dir: Path, kind: str, host: str) -> dict[str, t.Any] | None:
+    """The record of one host; None where it has none yet."""
+    path = state_dir / records.check_name(kind, "kind") / f"{records.check_name(host, 'host name')}.json"
+    try:
+        return records.check(json.loads(path.read_text(encoding="utf-8")), kind, host)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, RecordError) as error:
+        raise RecordError(f"{path}: {error}; remove it and run again") from error

@@ -6,17 +6,38 @@ from __future__ import annotations
 
 import typing as t
 
-from .model import Request, Want
+from . import pcie
+from .info import NodeClass
+from .model import IB_MTUS_BYTES, Request, Want
+from .tuning import KEYS
 
 _TIMEOUT = {"tool_timeout_seconds": {"type": "int", "default": 10}}
 
 
 def info() -> dict[str, t.Any]:
-    return {"rails": {"type": "list", "elements": "str", "default": []}, **_TIMEOUT}
+    limits = {"pcie_speed_gts": {"type": "float"}, "pcie_width": {"type": "int"}}
+    return {"rails": {"type": "list", "elements": "str", "default": []},
+            "class": {"type": "dict", "options": limits, "default": {}}, **_TIMEOUT}
+
+
+def node_class(params: t.Mapping[str, t.Any]) -> NodeClass:
+    given = params.get("class") or {}
+    return NodeClass(given.get("pcie_speed_gts"), given.get("pcie_width"))
 
 
 def port() -> dict[str, t.Any]:
-    one = {"pci": {"type": "str", "required": True}, "mtu_bytes": {"type": "int", "required": True}}
+    one = {
+        "pci": {"type": "str", "required": True},
+        "mtu_bytes": {"type": "int"},
+        "rdma_mtu_bytes": {"type": "int", "choices": sorted(IB_MTUS_BYTES)},
+        "admin_state": {"type": "str", "choices": ["up", "down"]},
+        "rx_ring_entries": {"type": "int"},
+        "tx_ring_entries": {"type": "int"},
+        "channels": {"type": "int"},
+        "pause_rx": {"type": "bool"},
+        "pause_tx": {"type": "bool"},
+        "max_read_request_bytes": {"type": "int", "choices": list(pcie.READ_REQUEST_BYTES)},
+    }
     return {
         "ports": {"type": "list", "elements": "dict", "required": True, "options": one},
         "runtime": {"type": "bool", "default": True},
@@ -30,7 +51,12 @@ def timeout(params: t.Mapping[str, t.Any]) -> float:
     return max(1.0, float(params["tool_timeout_seconds"]))
 
 
-def request(params: t.Mapping[str, t.Any]) -> Request:
+def _want(entry: t.Mapping[str, t.Any]) -> Want:
+    settings = {key: entry[key] for key in KEYS if entry.get(key) is not None}
     # sysfs writes PCI addresses in lower case.
-    wants = tuple(Want(entry["pci"].strip().lower(), entry["mtu_bytes"]) for entry in params["ports"])
+    return Want(entry["pci"].strip().lower(), entry.get("mtu_bytes"), entry.get("rdma_mtu_bytes"), settings)
+
+
+def request(params: t.Mapping[str, t.Any]) -> Request:
+    wants = tuple(_want(entry) for entry in params["ports"])
     return Request(wants, params["runtime"], params["persistent"], params["verify_rdma_mtu"])

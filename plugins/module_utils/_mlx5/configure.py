@@ -24,12 +24,13 @@ def _result(request: Request, before: Node, steps: list[Step], after: Node | Non
         "commands": [list(step.command) for step in steps],
         "steps": [step.as_dict() for step in steps],
         "ports": plan.details(request, after or before),
+        "excluded": plan.excluded(request, after or before),
         "diff": {"before": {entry["pci"]: entry for entry in old}, "after": {entry["pci"]: entry for entry in new}},
     }
 
 
 def _plan(machine: Machine, request: Request) -> tuple[Node, list[Step]]:
-    node = io.gather(machine)
+    node = io.gather(machine, request)
     problems = plan.check(request, node)
     steps = [] if problems else plan.plan(request, node)
     if not problems and not steps:
@@ -50,7 +51,7 @@ def configure(machine: Machine, request: Request, check_mode: bool) -> dict[str,
         if not steps:
             return _result(request, node, steps, node)
         io.apply(machine, steps)
-        after = io.gather(machine)
+        after = io.gather(machine, request)
         problems = plan.verify(request, after)
         if problems:
             raise AidcError(problems, [step.command for step in steps])

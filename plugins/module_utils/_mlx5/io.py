@@ -13,10 +13,11 @@ from .._host.machine import Machine
 from .._host.sysfs import Sysfs
 from .._net import io as net_io
 from .._net import plan as net_plan
+from .._net.model import NetState
 from .._networkd import io as networkd_io
 from .._networkd import plan as networkd_plan
-from . import parse
-from .model import Device, Node, Port, Step
+from . import parse, tuning_io
+from .model import Device, Node, Port, Request, Step, Upper
 from .sysfs import read_devices
 
 _TOOL = "ibv_devinfo"
@@ -66,23 +67,56 @@ def _all_ports(devices: tuple[Device, ...], change: t.Callable[[Port], Port]) ->
     return tuple(dataclasses.replace(device, ports=tuple(change(port) for port in device.ports)) for device in devices)
 
 
-def gather(machine: Machine) -> Node:
-    """One read of everything. What cannot be read is an entry in one of the node's lists of problems."""
+def _stack(net: NetState, netdev: str) -> dict[str, t.Any]:
+    """Bond and VLANs of a netdev, as fields of Port."""
+    link = net.links.get(netdev)
+    bond = net.links.get(link.master or "") if link is not None and link.member_kind == "bond" else None
+    vlans: list[Upper] = []
+    parents = [netdev, *([bond.name] if bond else [])]
+    for parent in parents:
+        for name, other in net.links.items():
+            if other.kind == "vlan" and other.lower == parent:
+                vlans.append(Upper(name, parent, other.mtu_bytes))
+                parents.append(name)
+    members = [name for name, other in net.links.items() if bond is not None and other.master == bond.name]
+    return {"bond": bond.name if bond else None, "bond_mtu_bytes": bond.mtu_bytes if bond else None,
+            "bond_members": tuple(members), "vlans": tuple(vlans)}
+
+
+def _settings(machine: Machine, request: Request, devices: tuple[Device, ...]) -> dict[str, tuning_io.Have]:
+    ports = {device.pci: device.ports[0] for device in devices if device.ports}
+    wanted = {}
+    for want in request.ports:
+        port = ports.get(want.pci)
+        if want.settings and port is not None and port.netdev:
+            wanted[want.pci] = (port.netdev, port.admin_state, want.settings)
+    return tuning_io.gather(machine, wanted)
+
+
+def gather(machine: Machine, request: Request | None = None) -> Node:
+    """One read of everything, and of the settings that the request names.
+
+    What cannot be read is an entry in one of the node's lists of problems.
+    """
     devices, device_problems = read_devices(Sysfs(machine.path("/sys")))
     devices, lost, rdma_problems = _add_devinfo(machine, devices)
     net = net_io.gather(machine)
     uses = net_plan.uses(net)
-    networkd = networkd_io.gather(machine, [port.netdev for device in devices for port in device.ports if port.netdev])
+    devices = _all_ports(devices, lambda port: dataclasses.replace(port, **_stack(net, port.netdev or "")))
+    networkd = networkd_io.gather(machine, [name for device in devices for port in device.ports
+                                            if (name := port.mtu_netdev)])
 
     def complete(port: Port) -> Port:
-        link, saved = net.links.get(port.netdev or ""), networkd.of(port.netdev)
+        link, saved = net.links.get(port.netdev or ""), networkd.of(port.mtu_netdev)
         value, decider = networkd_plan.effective_mtu(saved)
         return dataclasses.replace(
             port, max_mtu_bytes=link.max_mtu_bytes if link else None, excluded=uses.get(port.netdev or ""),
             network_file=saved.network_file if saved else None, saved_mtu_bytes=value, saved_mtu_file=decider,
         )
 
-    return Node(_all_ports(devices, complete), networkd, (*device_problems, *lost), net.problems, tuple(rdma_problems))
+    settings = _settings(machine, request, devices) if request is not None else {}
+    return Node(_all_ports(devices, complete), networkd, (*device_problems, *lost), net.problems, tuple(rdma_problems),
+                settings)
 
 
 def _carry_out(machine: Machine, step: Step) -> Problem | None:

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 
 from .._host.errors import Problem
 from .._networkd.model import Networkd
+from .tuning import Have, Value
 
 VENDOR_ID = "0x15b3"
 PCI_ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
@@ -55,6 +56,15 @@ class Netdev:
 
 
 @dataclass(frozen=True)
+class Upper:
+    """A VLAN on a port or on its bond."""
+
+    name: str
+    parent: str
+    mtu_bytes: int | None = None
+
+
+@dataclass(frozen=True)
 class Port:
     """An RDMA port with its netdev. Without an RDMA device (mlx5_ib not loaded) the RDMA values are None."""
 
@@ -76,6 +86,16 @@ class Port:
     network_file: str | None = None
     saved_mtu_bytes: int | None = None
     saved_mtu_file: str | None = None
+    # The bond that the netdev is a member of, with its MTU and members; the VLANs on either.
+    bond: str | None = None
+    bond_mtu_bytes: int | None = None
+    bond_members: tuple[str, ...] = ()
+    vlans: tuple[Upper, ...] = ()
+
+    @property
+    def mtu_netdev(self) -> str | None:
+        """The netdev whose MTU is set: a bond hands its own to its members."""
+        return self.bond or self.netdev
 
 
 @dataclass(frozen=True)
@@ -103,6 +123,8 @@ class Node:
     device_problems: tuple[Problem, ...] = ()
     use_problems: tuple[Problem, ...] = ()
     rdma_problems: tuple[Problem, ...] = ()
+    # Settings beside the MTU by PCI address, as far as they were asked for.
+    settings: dict[str, Have] = field(default_factory=dict)
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -129,8 +151,12 @@ class Node:
 
 @dataclass(frozen=True)
 class Want:
+    """None and a setting that is not there are left alone."""
+
     pci: str
-    mtu_bytes: int
+    mtu_bytes: int | None = None
+    rdma_mtu_bytes: int | None = None
+    settings: dict[str, Value] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

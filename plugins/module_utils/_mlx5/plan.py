@@ -9,15 +9,23 @@ import typing as t
 from .._host.errors import Problem
 from .._networkd import plan as networkd_plan
 from .._networkd.model import IPV6_MIN_MTU_BYTES, PENDING_FILE, RELOAD
+from . import mtu, tuning
 from .model import MIN_MTU_BYTES, PCI_ADDRESS, Node, Port, Request, Step, Want, rdma_mtu_bytes
+from .tuning import Have
+
+
+def _have(want: Want, node: Node) -> Have:
+    return node.settings.get(want.pci, Have())
 
 
 def state(request: Request, node: Node) -> list[dict[str, t.Any]]:
-    """The ports in the shape of the module's option, plus the saved value."""
+    """The ports in the shape of the module's option, plus the saved value; of settings those that are asked for."""
     found = []
     for want in request.ports:
         port = node.port(want.pci) or Port(1)
-        found.append({"pci": want.pci, "mtu_bytes": port.mtu_bytes, "saved_mtu_bytes": port.saved_mtu_bytes})
+        have = _have(want, node).values
+        found.append({"pci": want.pci, "mtu_bytes": port.mtu_bytes, "saved_mtu_bytes": port.saved_mtu_bytes,
+                      **{key: have.get(key) for key in want.settings}})
     return found
 
 
@@ -26,8 +34,10 @@ def predict(request: Request, node: Node) -> list[dict[str, t.Any]]:
     after = state(request, node)
     for want, entry in zip(request.ports, after):
         if request.runtime:
+            entry.update(want.settings)
+        if request.runtime and want.mtu_bytes is not None:
             entry["mtu_bytes"] = want.mtu_bytes
-        if request.persistent:
+        if request.persistent and want.mtu_bytes is not None:
             entry["saved_mtu_bytes"] = want.mtu_bytes
     return after
 
@@ -35,7 +45,7 @@ def predict(request: Request, node: Node) -> list[dict[str, t.Any]]:
 def _must_save(want: Want, node: Node) -> bool:
     """Whether the files on disk say something else than the wanted value."""
     port = node.port(want.pci)
-    return port is not None and port.saved_mtu_bytes != want.mtu_bytes
+    return port is not None and want.mtu_bytes is not None and port.saved_mtu_bytes != want.mtu_bytes
 
 
 def _check_addresses(request: Request, node: Node) -> list[Problem]:
@@ -61,14 +71,21 @@ def _check_port(want: Want, port: Port) -> list[Problem]:
     if port.link_layer != "Ethernet":
         found.append(Problem(name, f"link layer {port.link_layer}", "Ethernet",
                              "LINK_TYPE is a firmware parameter; on InfiniBand the subnet manager sets the MTU"))
-    if port.excluded:
-        found.append(Problem(name, f"a port that {port.excluded}", "a port used only as a rail",
+    # A listed member of a bond is one of its rails; what else the bond carries still counts.
+    uses = [use for use in (port.excluded or "").split("; ") if use and use != f"is a member of the bond {port.bond}"]
+    if uses:
+        found.append(Problem(name, f"a port that {'; '.join(uses)}", "a port used only as a rail",
                              "take it out of the list, or move that use to another port"))
-    most = port.max_mtu_bytes
-    if want.mtu_bytes < MIN_MTU_BYTES:
-        found.append(Problem(name, f"MTU {want.mtu_bytes}", f"at least {MIN_MTU_BYTES}", "below it RoCE does not work"))
-    if most is not None and want.mtu_bytes > most:
-        found.append(Problem(name, f"MTU {want.mtu_bytes}", f"at most {most}, the device's maximum"))
+    return [*found, *_check_mtu(name, want, port)]
+
+
+def _check_mtu(name: str, want: Want, port: Port) -> list[Problem]:
+    found = [problem] if (problem := mtu.rdma_problem(want, port)) else []
+    value, most = want.mtu_bytes, port.max_mtu_bytes
+    if value is not None and value < MIN_MTU_BYTES:
+        found.append(Problem(name, f"MTU {value}", f"at least {MIN_MTU_BYTES}", "below it RoCE does not work"))
+    if value is not None and most is not None and value > most:
+        found.append(Problem(name, f"MTU {value}", f"at most {most}, the device's maximum"))
     return found
 
 
@@ -83,10 +100,11 @@ def _check_runtime_tools(request: Request, node: Node) -> list[Problem]:
 
 def _check_rdma(want: Want, node: Node) -> list[Problem]:
     """Whether the RDMA MTU of this port can be seen at all."""
-    device, port = node.device(want.pci), node.port(want.pci)
+    device, port = node.device(want.pci), mtu.rdma_port(node, want.pci)
     if device is None or port is None:
         return []
-    if device.rdma_device and (port.rdma_mtu_bytes is not None or node.rdma_problems):
+    seen = device.rdma_device or port is not node.port(want.pci)
+    if seen and (port.rdma_mtu_bytes is not None or node.rdma_problems):
         return []
     got = f"no active_mtu of {device.rdma_device} in ibv_devinfo" if device.rdma_device else "no RDMA device"
     return [Problem(want.pci, got, "one RDMA device, to verify its MTU",
@@ -94,7 +112,9 @@ def _check_rdma(want: Want, node: Node) -> list[Problem]:
 
 
 def _check_saving(want: Want, port: Port, node: Node) -> list[Problem]:
-    netdev = str(port.netdev)
+    netdev = str(port.mtu_netdev)
+    if want.mtu_bytes is None:
+        return []
     owner = networkd_plan.check_owner(node.networkd, netdev)
     if owner is not None:
         return [owner]
@@ -110,11 +130,11 @@ def _check_saving(want: Want, port: Port, node: Node) -> list[Problem]:
 
 def _check_sharing(request: Request, node: Node) -> list[Problem]:
     """A drop-in is for every link that its .network file matches: all of them must want the same value."""
-    wanted = {str(port.netdev): want.mtu_bytes for want in request.ports if (port := node.port(want.pci))}
+    wanted = {str(port.mtu_netdev): want.mtu_bytes for want in request.ports if (port := node.port(want.pci))}
     found, seen = [], set()
     for want in request.ports:
         port = node.port(want.pci)
-        saved = node.networkd.of(port.netdev) if port else None
+        saved = node.networkd.of(port.mtu_netdev) if port else None
         if saved is None or saved.network_file in seen or not _must_save(want, node):
             continue
         seen.add(saved.network_file)
@@ -138,6 +158,8 @@ def check(request: Request, node: Node) -> list[Problem]:
         port = node.port(want.pci)
         if port is not None:
             found += _check_port(want, port)
+            found += tuning.check(f"{want.pci} ({port.netdev})", want.settings, _have(want, node))
+    found += mtu.bond_problems(request, node)
     if request.persistent and not found:
         for want in request.ports:
             port = node.port(want.pci)
@@ -148,13 +170,12 @@ def check(request: Request, node: Node) -> list[Problem]:
 
 
 def _runtime_steps(request: Request, node: Node) -> list[Step]:
-    steps = []
+    steps = mtu.steps(request, node)
     for want in request.ports:
         port = node.port(want.pci)
-        if port is not None and port.netdev and port.mtu_bytes != want.mtu_bytes:
-            # mlx5e reopens its channels: traffic stops for a moment [mlx5 en_main.c, mlx5e_change_mtu].
-            steps.append(Step(("ip", "link", "set", "dev", port.netdev, "mtu", str(want.mtu_bytes)), "link",
-                              f"MTU is {port.mtu_bytes}", want.pci))
+        if port is not None and port.netdev:
+            steps += [Step(command, disruptive, why, want.pci) for command, disruptive, why
+                      in tuning.plan(want.pci, port.netdev, want.settings, _have(want, node))]
     return steps
 
 
@@ -162,8 +183,8 @@ def _write_steps(request: Request, node: Node) -> list[Step]:
     steps: dict[str, Step] = {}
     for want in request.ports:
         port = node.port(want.pci)
-        saved = node.networkd.of(port.netdev) if port else None
-        if port is not None and saved is not None and _must_save(want, node):
+        saved = node.networkd.of(port.mtu_netdev) if port else None
+        if port is not None and saved is not None and want.mtu_bytes is not None and _must_save(want, node):
             path = networkd_plan.dropin_path(saved.network_file)
             steps.setdefault(path, Step(("write", path), "none", f"saved MTU is {port.saved_mtu_bytes}", want.pci,
                                         networkd_plan.dropin_text(want.mtu_bytes)))
@@ -172,7 +193,7 @@ def _write_steps(request: Request, node: Node) -> list[Step]:
 
 def _awaited(request: Request, node: Node) -> tuple[str, ...]:
     """Links that networkd had configured and must have configured again; others never get there."""
-    netdevs = [str(port.netdev) for want in request.ports if (port := node.port(want.pci))]
+    netdevs = list(dict.fromkeys(str(port.mtu_netdev) for want in request.ports if (port := node.port(want.pci))))
     links = node.networkd.links
     return tuple(name for name in netdevs if name in links and links[name].admin_state == "configured")
 
@@ -180,7 +201,7 @@ def _awaited(request: Request, node: Node) -> tuple[str, ...]:
 def plan(request: Request, node: Node) -> list[Step]:
     """Smallest list of steps. The running value goes first: a value that the device refuses is never saved."""
     steps = _runtime_steps(request, node) if request.runtime else []
-    if not request.persistent:
+    if not request.persistent or all(want.mtu_bytes is None for want in request.ports):
         return steps
     writes = _write_steps(request, node)
     pending = node.networkd.reload_pending
@@ -202,13 +223,24 @@ def verify(request: Request, node: Node) -> list[Problem]:
             if have[key] != must[key]:
                 found.append(Problem(f"{label} of {have['pci']}", str(have[key]), str(must[key]),
                                      "the tools reported success; read back after all steps"))
-        port = node.port(have["pci"])
-        if request.verify_rdma_mtu and port is not None and port.mtu_bytes is not None:
+        port, shown = node.port(have["pci"]), mtu.rdma_port(node, have["pci"])
+        if request.verify_rdma_mtu and port is not None and shown is not None and port.mtu_bytes is not None:
             derived = rdma_mtu_bytes(port.mtu_bytes)
-            if port.rdma_mtu_bytes != derived:
-                found.append(Problem(f"RDMA MTU of {have['pci']}", str(port.rdma_mtu_bytes), str(derived),
+            if shown.rdma_mtu_bytes != derived:
+                found.append(Problem(f"RDMA MTU of {have['pci']}", str(shown.rdma_mtu_bytes), str(derived),
                                      f"derived from netdev MTU {port.mtu_bytes}"))
+    if request.runtime:
+        found += mtu.verify(request, node)
+        for want in request.ports:
+            found += tuning.verify(want.pci, want.settings, _have(want, node))
     return found + (list(node.rdma_problems) if request.verify_rdma_mtu else [])
+
+
+def excluded(request: Request, node: Node) -> list[dict[str, t.Any]]:
+    """Ports that are not listed and must not be used as rails, with the reasons."""
+    listed = {want.pci for want in request.ports}
+    return [{"pci": device.pci, "netdev": port.netdev, "excluded": port.excluded}
+            for device in node.devices if device.pci not in listed for port in device.ports if port.excluded]
 
 
 def details(request: Request, node: Node) -> list[dict[str, t.Any]]:
@@ -216,7 +248,8 @@ def details(request: Request, node: Node) -> list[dict[str, t.Any]]:
     found = []
     for want in request.ports:
         device, port = node.device(want.pci), node.port(want.pci) or Port(1)
-        wanted = want.mtu_bytes if request.runtime else port.mtu_bytes
+        wanted = want.mtu_bytes if request.runtime and want.mtu_bytes is not None else port.mtu_bytes
+        have = _have(want, node)
         found.append({
             "pci": want.pci,
             "rdma_device": device.rdma_device if device else None,
@@ -227,6 +260,10 @@ def details(request: Request, node: Node) -> list[dict[str, t.Any]]:
             "saved_mtu_file": port.saved_mtu_file,
             "network_file": port.network_file,
             "expected_rdma_mtu_bytes": rdma_mtu_bytes(wanted or 0),
-            "rdma_mtu_bytes": port.rdma_mtu_bytes,
+            "rdma_mtu_bytes": (mtu.rdma_port(node, want.pci) or port).rdma_mtu_bytes,
+            "bond": port.bond,
+            "vlans": [vlan.name for vlan in port.vlans],
+            "settings": {key: have.values.get(key) for key in want.settings},
+            "maximums": {key: have.most[key] for key in want.settings if key in have.most},
         })
     return found

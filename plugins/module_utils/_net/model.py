@@ -21,6 +21,7 @@ class Link:
     member_kind: str = ""
     lower: str | None = None
     addresses: tuple[str, ...] = ()
+    mtu_bytes: int | None = None
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,7 @@ def _link(item: dict[str, t.Any]) -> Link:
         member_kind=str(info.get("info_slave_kind", "")),
         lower=item.get("link") if kind in _STACKED else None,
         addresses=addresses,
+        mtu_bytes=int(item.get("mtu", 0)) or None,
     )
 
 

@@ -62,6 +62,33 @@ def test_content_that_does_not_fit_is_named(tmp_path: Path, monkeypatch: pytest.
     (tmp_path / "packages.yml").write_text("distribution: [a]\nexchanged: {}\nown: {c: usr/bin}\n", encoding="utf-8")
     with pytest.raises(build.ContentError, match=r"own.c: no file .*/control"):
         build.content()
+    (tmp_path / "packages.yml").write_text("distribution: [a]\nexchanged: {}\nown: {}\nkept: {a: [b]}\n",
+                                           encoding="utf-8")
+    with pytest.raises(build.ContentError, match=r"kept.a: got b, wanted files that are exchanged"):
+        build.content()
+
+
+@pytest.mark.parametrize("real", ["usr/sbin/tool", "sbin/tool"])
+def test_an_exchanged_file_may_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, real: str) -> None:
+    pool, files, scratch = (tmp_path / name for name in ("pool", "files", "scratch"))
+    for folder in (pool, scratch, files / "a/usr/sbin"):
+        folder.mkdir(parents=True)
+    (pool / "a_1.deb").touch()
+    (files / "a/usr/sbin/tool").write_text("stand-in", encoding="utf-8")
+
+    def run(*argv: str, text: str | None = None) -> str:
+        if "-R" in argv:
+            tree = Path(argv[-1])
+            (tree / real).parent.mkdir(parents=True)
+            (tree / "DEBIAN").mkdir()
+            (tree / real).write_text("real", encoding="utf-8")
+            (tree / "DEBIAN/control").write_text("Package: a\nVersion: 1\n", encoding="utf-8")
+        return ""
+
+    monkeypatch.setattr(make, "run", run)
+    make.exchange(pool, "a", ["usr/sbin/tool"], ["usr/sbin/tool"], files, scratch)
+    assert (scratch / "a" / real).read_text(encoding="utf-8") == "stand-in"
+    assert (scratch / "a/usr/libexec/aidc-lab/tool").read_text(encoding="utf-8") == "real"
 
 
 def test_key_changes_with_files_image_and_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -104,4 +104,4 @@ def test_the_action_stores_a_record_of_a_real_module_run(tmp_path: Path) -> None
     assert done.returncode == 0, done.stdout + done.stderr
     record = store.load(tmp_path / ".state", "mlx5_info")["g1"]
     assert record["run_id"] == "run-7"
-    assert set(record["data"]) == {"devices", "problems"}
+    assert set(record["data"]) == {"devices", "findings", "needs_root", "problems", "stack"}

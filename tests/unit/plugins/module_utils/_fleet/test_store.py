@@ -47,3 +47,13 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(RecordError, match="check the variable aidc_state_dir"):
         store.store(tmp_path / "file", "mlx5_info", "h1", {}, None)
+
+
+def test_one_record(tmp_path: Path) -> None:
+    assert store.load_one(tmp_path, "roce_gid", "h1") is None
+    store.store(tmp_path, "roce_gid", "h1", {"a": 1}, None)
+    found = store.load_one(tmp_path, "roce_gid", "h1")
+    assert found is not None and found["data"] == {"a": 1}
+    (tmp_path / "roce_gid" / "h1.json").write_text("[]", encoding="utf-8")
+    with pytest.raises(RecordError, match=r"h1\.json: .*; remove it and run again"):
+        store.load_one(tmp_path, "roce_gid", "h1")

@@ -263,7 +263,8 @@ def test_details() -> None:
     assert detail == {
         "pci": A, "rdma_device": "mlx5_0", "netdev": "rail0", "wanted_mtu_bytes": 4200, "mtu_bytes": 1500,
         "saved_mtu_bytes": None, "saved_mtu_file": None, "network_file": main_file("rail0"),
-        "expected_rdma_mtu_bytes": 4096, "rdma_mtu_bytes": 1024,
+        "expected_rdma_mtu_bytes": 4096, "rdma_mtu_bytes": 1024, "bond": None, "vlans": [], "settings": {},
+        "maximums": {},
     }
     assert plan.details(request(4200, runtime=False), build())[0]["expected_rdma_mtu_bytes"] == 1024
     gone = plan.details(request(4200, runtime=False), Node())[0]

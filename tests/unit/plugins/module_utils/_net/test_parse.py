@@ -18,6 +18,7 @@ def test_links() -> None:
     assert (links["eth0"].addresses, links["eth0"].max_mtu_bytes) == (("192.0.2.1", "fe80::1"), 9978)
     assert (links["veth1"].lower, links["veth1"].max_mtu_bytes) == (None, None)
     assert links["eth0.5"].lower == "eth0"
+    assert (links["eth0"].mtu_bytes, links["eth0.5"].mtu_bytes) == (1500, None)
     assert (links["rail0"].master, links["rail0"].member_kind) == ("bond0", "bond")
 
 

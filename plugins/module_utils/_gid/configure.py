@@ -1,0 +1,54 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE: for this collection only; it may change in any release.
+"""One call of roce_gid from beginning to end."""
+from __future__ import annotations
+
+import typing as t
+
+from .._host.errors import AidcError
+from .._host.lock import host_lock
+from .._host.machine import Machine
+from .._mlx5.model import Step
+from . import io, plan
+from .model import Node, Request
+
+
+def _result(request: Request, before: Node, steps: t.Sequence[Step], after: Node | None) -> dict[str, t.Any]:
+    old = plan.state(request, before)
+    new = plan.predict(request, before) if after is None else plan.state(request, after)
+    return {
+        "changed": bool(steps), "before": old, "after": new,
+        "commands": [list(step.command) for step in steps],
+        "steps": [step.as_dict() for step in steps],
+        "ports": plan.details(request, after or before),
+        "diff": {"before": {entry["pci"]: entry for entry in old}, "after": {entry["pci"]: entry for entry in new}},
+    }
+
+
+def _plan(machine: Machine, request: Request) -> tuple[Node, list[Step]]:
+    node = io.gather(machine, request)
+    problems = plan.check(request, node)
+    if not problems:
+        node = io.wait_for_gids(machine, request, node)
+        problems = plan.check_gids(request, node)
+    if problems:
+        raise AidcError(problems)
+    return node, plan.plan(request, node)
+
+
+def configure(machine: Machine, request: Request, check_mode: bool) -> dict[str, t.Any]:
+    """Raises AidcError for whatever stands in the way."""
+    if check_mode or request.roce_mode is None:
+        node, steps = _plan(machine, request)
+        return _result(request, node, steps, None)
+    with host_lock(machine, "roce_gid"):
+        node, steps = _plan(machine, request)
+        if not steps:
+            return _result(request, node, steps, node)
+        io.apply(machine, steps)
+        after = io.gather(machine, request)
+        problems = plan.verify(request, after)
+        if problems:
+            raise AidcError(problems, [step.command for step in steps])
+        return _result(request, node, steps, after)
