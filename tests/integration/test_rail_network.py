@@ -35,8 +35,10 @@ FILES = {
 }
 
 
-def right(host: str, netdev: str) -> list[str]:
+def right(host: str, netdev: str, what: str) -> list[str]:
     """How each owner is told to put a running port right."""
+    if (host, what) == ("rhel", "down"):
+        return ["nmcli", "--wait", "30", "connection", "up", "id", "aidc-rail0"]
     return ["nmcli", "device", "reapply", netdev] if host == "rhel" else ["networkctl", "reconfigure", netdev]
 
 
@@ -133,7 +135,7 @@ def test_a_running_value_that_was_changed_is_put_back_alone(configured: Lab, pla
         configured.inside(host, "sh", "-c", text.format(rail=RAIL0))
     play = run(configured, playbook)
     for host in HOSTS:
-        wanted = right(host, RAIL0) if by_owner else ["set", f"/proc/sys/net/ipv4/conf/{RAIL0}/rp_filter", "2"]
+        wanted = right(host, RAIL0, what) if by_owner else ["set", f"/proc/sys/net/ipv4/conf/{RAIL0}/rp_filter", "2"]
         assert commands(play)[host] == [wanted], host
         check(configured, host)
 

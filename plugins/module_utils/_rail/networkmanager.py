@@ -9,7 +9,7 @@ import typing as t
 import uuid
 
 from .._host.errors import Problem
-from .model import HEADER, File, Stanza, Step, Want, route_text, rule_text
+from .model import HEADER, File, Running, Stanza, Step, Want, route_text, rule_text
 from .owner import Owner
 from .parse import keyfile
 
@@ -174,11 +174,14 @@ class Manager(Owner):
                  and keyfile(present.text).get("connection", {}).get("interface-name") == netdev]
         active = self.node.manager.devices.get(netdev, ("", ""))[1]
         name = next((_stem(path) for path in paths), "")
-        if active == name:
+        if active == name and self.node.running.get(netdev, Running()).up:
             # Milder than a new activation: the link stays up, and the MTU comes back too [M].
             return [Step(("nmcli", "device", "reapply", netdev), "running values differ", "link", (netdev,))]
-        return [Step(("nmcli", "connection", "load", *paths), f"the profile in use is {active or 'none'}"),
-                self._up(name, (netdev,), f"the profile in use is {active or 'none'}")]
+        if active == name:
+            # Which a new application of the profile does not put right (tried with 1.52).
+            return [self._up(name, (netdev,), "the link is down")]
+        why = f"the profile in use is {active or 'none'}"
+        return [Step(("nmcli", "connection", "load", *paths), why), self._up(name, (netdev,), why)]
 
     @staticmethod
     def _up(name: str, netdevs: tuple[str, ...], why: str) -> Step:

@@ -99,6 +99,8 @@ def test_one_value_changed_behind_our_back_is_put_back_alone(node: RailNode, wha
         assert [command for command in commands if command[0] == "write"] == [
             ["write", PENDING_FILE], ["write", SAVED[node.owner]]]
         assert not any("rail0" in word for command in commands for word in command)
+    elif what == "down" and node.owner == "networkmanager":
+        assert commands == [["nmcli", "--wait", "30", "connection", "up", "id", "aidc-rail1"]]
     else:
         assert commands == RIGHT[node.owner]
 
