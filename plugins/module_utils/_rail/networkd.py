@@ -196,4 +196,3 @@ def reload_steps(reload: bool, netdevs: t.Sequence[str], drifted: t.Sequence[str
         steps.append(Step(("networkctl", "reconfigure", *drifted), "running values differ", "link", tuple(drifted),
                           waits=True))
     return steps
-
