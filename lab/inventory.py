@@ -11,8 +11,9 @@ from typing import Any
 
 import yaml
 
-from lab.fleet import Fleet
+from lab.fleet import Fleet, Host
 from lab.guest import Keys
+from lab.hardware.spec import node_spec
 from lab.image import USER
 from lab.instance import NETNS_DIR, Instance
 from lab.repository.build import public_key
@@ -65,12 +66,21 @@ def package_sources(instance: Instance, fleet: Fleet) -> dict[str, Any]:
     }]}}
 
 
+def addressing(fleet: Fleet, host: Host) -> dict[str, Any]:
+    """What the role rail_network plans the addresses of the host's rails from: those of its leaf, and its number."""
+    if host.leaf is None:
+        return {}
+    count = len(node_spec(host.node_class, host.name, host.number).rails)
+    return {"rail_network_node_index": host.number,
+            "rail_network_subnets": [str(fleet.rail_subnet(host, rail)) for rail in range(count)]}
+
+
 def hosts_file(instance: Instance, fleet: Fleet, config: Path) -> dict[str, Any]:
     """The inventory's host part: groups by class, connection settings, what the fleet file adds."""
     children: dict[str, Any] = {}
     for host in fleet.hosts:
         group = children.setdefault(host.node_class, {"hosts": {}})
-        entry = {"ansible_host": fleet.management_address(host), **host.variables}
+        entry = {"ansible_host": fleet.management_address(host), **addressing(fleet, host), **host.variables}
         if host.sudo_password:
             entry["ansible_become_password"] = "{{ lookup('ansible.builtin.file', '%s') }}" % (
                 instance.dir / "become_password")

@@ -139,7 +139,9 @@ def _end_group(pid: int, streams: _Streams) -> None:
 
 def _environment() -> dict[str, str]:
     path = os.environ.get("PATH")
-    return {**os.environ, "LC_ALL": "C", "PATH": f"{path}:{SYSTEM_PATH}" if path else SYSTEM_PATH}
+    # Tools in Python (netplan) would leave compiled files behind: a question must leave no trace.
+    fixed = {"LC_ALL": "C", "PYTHONDONTWRITEBYTECODE": "1"}
+    return {**os.environ, **fixed, "PATH": f"{path}:{SYSTEM_PATH}" if path else SYSTEM_PATH}
 
 
 def _drain(streams: _Streams, limit: int) -> None:

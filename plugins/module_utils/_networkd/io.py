@@ -9,7 +9,7 @@ import posixpath
 from .._host.errors import Problem
 from .._host.files import read_text
 from .._host.machine import Machine
-from . import parse
+from . import keyfiles, parse
 from .model import DIRECTORIES, PENDING_FILE, ConfigFile, Link, Networkd, Saved
 
 LIST = ("networkctl", "--json=short", "list")
@@ -61,7 +61,7 @@ def gather(machine: Machine, netdevs: list[str]) -> Networkd:
     asked = machine.tool("systemctl", "is-active", UNIT)
     state = asked.stdout.strip() or asked.why()
     if state != "active":
-        return Networkd(state)
+        return Networkd(state, *keyfiles.read(machine, netdevs))
     links, problem = _list(machine)
     files = {links[name].network_file for name in netdevs if name in links}
     try:

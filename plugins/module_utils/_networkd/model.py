@@ -13,6 +13,9 @@ DIRECTORIES = (
     "/etc/systemd/network", "/run/systemd/network", "/usr/local/lib/systemd/network", "/usr/lib/systemd/network",
 )
 DROPIN_NAME = "50-aidc-mtu.conf"
+# What rail_network writes: a drop-in, or a file where there is none, or a profile of NetworkManager.
+RAIL_DROPIN = "60-aidc-rail.conf"
+RAIL_FILE = "05-aidc-rail"
 HEADER = "# Written by aidc.gpu_cluster.mlx5_port, which rewrites it: do not edit."
 # Stands while a file of ours may not have been read by the running networkd; /run is empty after a boot.
 PENDING_FILE = "/run/aidc/networkd-reload.pending"

@@ -38,8 +38,8 @@ def _link(item: dict[str, t.Any]) -> Link:
     )
 
 
-def _assignments(text: str) -> t.Iterator[tuple[str, str, str]]:
-    """(section, key, value) of each assignment.
+def assignments(text: str) -> t.Iterator[tuple[str, str, str]]:
+    """(section, key, value) of each assignment; key and value are empty where a section begins.
 
     A comment is a whole line, even between a line and its continuation; a line that ends in a backslash
     goes on in the next, joined by a blank [systemd.syntax(7)].
@@ -55,6 +55,7 @@ def _assignments(text: str) -> t.Iterator[tuple[str, str, str]]:
         line, pending = f"{pending}{raw}".strip(), ""
         if line.startswith("["):
             section = line[1:-1] if line.endswith("]") else ""
+            yield section, "", ""
         elif "=" in line:
             key, _equals, value = line.partition("=")
             yield section, key.strip(), value.strip()
@@ -74,7 +75,7 @@ def _mtu(value: str) -> int | None:
 def link_mtu(text: str) -> int | None:
     """MTUBytes= of [Link] that this file leaves behind: bytes, 0 if it resets the value, None if it says nothing."""
     found = None
-    for section, key, value in _assignments(text):
+    for section, key, value in assignments(text):
         if section == "Link" and key == "MTUBytes":
             size = _mtu(value)
             found = found if size is None else size

@@ -90,7 +90,11 @@ def test_inventory_groups_are_the_classes(instance: Instance, config: Path, tmp_
     data = yaml.safe_load(target.read_text(encoding="utf-8"))["all"]
     assert {group: sorted(body["hosts"]) for group, body in data["children"].items()} == {
         "login": ["login1"], "gb200": ["gb1", "gb2", "gb3", "gb4"], "l40s": ["l40s1", "l40s2"], "epyc9754": ["epyc1"]}
-    assert data["children"]["gb200"]["hosts"]["gb3"] == {"ansible_host": "10.77.0.4", "nvlink_domain": "nvl2"}
+    assert data["children"]["gb200"]["hosts"]["gb3"] == {
+        "ansible_host": "10.77.0.4", "nvlink_domain": "nvl2", "rail_network_node_index": 4,
+        "rail_network_subnets": [f"10.21.{rail}.0/24" for rail in range(4)]}
+    # Hosts without rails have no part in the plan of their addresses.
+    assert data["children"]["login"]["hosts"]["login1"] == {"ansible_host": "10.77.0.1"}
     repository, = data["vars"]["aidc_sources"]["apt"]["repositories"]
     assert repository["uris"] == ["http://10.77.0.254/debian"]
     assert data["vars"]["ansible_control_path_dir"].startswith(str(instance.dir))

@@ -74,5 +74,5 @@ def test_check_owner() -> None:
         assert f"no .network file (networkd: {state})" in problem.text()
     problem = plan.check_owner(Networkd("inactive"), "rail0")
     assert problem is not None
-    assert "another network manager is not supported yet" in problem.text()
+    assert "let rail_network save it, which knows other managers" in problem.text()
     assert plan.check_owner(Networkd("active", problem=Problem("a", "b", "c")), "rail0") == Problem("a", "b", "c")
