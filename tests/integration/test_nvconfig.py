@@ -13,6 +13,9 @@ import pytest
 
 from tests.lab_plugin import Lab, Labs, Play, labs, run_lab
 
+# Minutes: `make full` runs these; `make test` has the molecule scenario of the role.
+pytestmark = pytest.mark.slow
+
 __all__ = ["labs"]
 FLEET = "tests/integration/fleets/nvconfig.yml"
 GB200, L40S = "nvgb1", "nvl40s1"

@@ -22,8 +22,8 @@ FOUND = {
     "ubu": ("Ubuntu", "24", "noble", (3, 13)),
     "rhel": ("Debian", "13", "trixie", (3, 13)),
 }
-# Until the network is configured in the words of its owner (role rail_network), these are refused.
-REFUSED = {"ubu": "netplan", "rhel": "NetworkManager"}
+# Without the role rail_network, which writes in the words of the port's owner, these are refused.
+REFUSED = {"ubu": "netplan", "rhel": "let rail_network save it"}
 
 
 @pytest.fixture(scope="module")

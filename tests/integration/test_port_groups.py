@@ -11,6 +11,9 @@ import pytest
 
 from tests.lab_plugin import Lab, Labs, Play
 
+# Minutes: `make full` runs these; `make test` has the molecule scenario of the role.
+pytestmark = pytest.mark.slow
+
 NAME, HOST = "port", "one"
 # lab/hardware/shapes/l40s.yml
 RAIL, PCI = "enp193s0f0np0", "0000:c1:00.0"

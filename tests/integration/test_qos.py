@@ -13,6 +13,9 @@ import pytest
 from lab.hardware import door
 from tests.integration.conftest import Lab, Labs, Play
 
+# Minutes: `make full` runs these; `make test` has the molecule scenario of the role.
+pytestmark = pytest.mark.slow
+
 FLEET = "tests/integration/fleets/qos.yml"
 GB, L40S = "qgb1", "ql40s1"
 RAILS = {GB: ["enp3s0f0np0", "enP2p3s0f0np0", "enP16p3s0f0np0", "enP18p3s0f0np0"],

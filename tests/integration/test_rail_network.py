@@ -14,6 +14,9 @@ import pytest
 
 from tests.lab_plugin import Lab, Labs, Play, run_lab
 
+# Minutes: `make full` runs these; `make test` has the molecule scenario of the role.
+pytestmark = pytest.mark.slow
+
 MODULE = "aidc.gpu_cluster.rail_network"
 OWNERS = {"deb13": "networkd", "ubu": "netplan", "rhel": "networkmanager"}
 HOSTS = sorted(OWNERS)
