@@ -50,7 +50,7 @@ TIERS = {
     "molecule": Tier(900, (("python", "-m", "tests.molecule"),)),
     "molecule-all": Tier(3600, (("python", "-m", "tests.molecule", "--all"),)),
     "faults": Tier(3600, (("pytest", "tests/integration/test_faults.py"),)),
-    "integration": Tier(1500, (("pytest", "tests/integration", "-m", "not slow"),)),
+    "integration": Tier(1800, (("pytest", "tests/integration", "-m", "not slow"),)),
     # With test_faults.py, all of it.
     "integration-all": Tier(5400, (("pytest", "tests/integration"),)),
 }
