@@ -76,15 +76,27 @@ def run(argv: tuple[str, ...], seconds: float) -> int:
     try:
         return process.wait(timeout=seconds)
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGTERM)
-        try:
-            process.wait(timeout=30)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
         return 124
+    finally:
+        # Also when this program is ended: labs of the tests would go on without it.
+        _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is not None:
+        return
+    # SIGINT lets pytest remove its labs.
+    for number, seconds in ((signal.SIGINT, 60), (signal.SIGTERM, 10), (signal.SIGKILL, 10)):
+        os.killpg(process.pid, number)
+        try:
+            process.wait(timeout=seconds)
+            return
+        except subprocess.TimeoutExpired:
+            continue
 
 
 def main(names: Sequence[str], total_seconds: float) -> int:
+    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     start = time.monotonic()
     for position, name in enumerate(names):
         tier, tier_start = TIERS[name], time.monotonic()

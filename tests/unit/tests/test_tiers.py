@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import re
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -53,3 +55,18 @@ def test_time_limits_of_a_tier_and_in_all(monkeypatch: pytest.MonkeyPatch, capfd
     assert "ran out of its 1 s" in capfd.readouterr().out
     monkeypatch.setattr(tiers, "TIERS", {"slow": tier("import time; time.sleep(60)")})
     assert tiers.main(["slow"], 1.5) == 124
+
+
+def test_ended_from_outside_it_takes_its_command_along(tmp_path: Path) -> None:
+    file = tmp_path / "pid"
+    child = f"import os, pathlib, time; pathlib.Path({str(file)!r}).write_text(str(os.getpid())); time.sleep(60)"
+    code = (f"import sys; from tests import tiers; tiers.BIN = tiers.Path('/'); "
+            f"tiers.TIERS = {{'one': tiers.Tier(50, (({sys.executable[1:]!r}, '-c', {child!r}),))}}; "
+            "sys.exit(tiers.main(['one'], 50))")
+    process = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 20
+    while not (file.exists() and file.read_text(encoding="ascii")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.terminate()
+    assert process.wait(timeout=20) == 143
+    assert not Path(f"/proc/{file.read_text(encoding='ascii')}").exists()
