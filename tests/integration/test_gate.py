@@ -190,6 +190,7 @@ def test_wrong_sums_are_their_own_result(configured: Lab) -> None:
     assert state(reports["l40s"]) == "PASS"
 
 
+@pytest.mark.slow  # four minutes
 @pytest.mark.timeout(900)
 def test_ten_fault_free_gates_pass_beside_a_busy_core(configured: Lab) -> None:
     busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
