@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 # This folder holds `instance.py` and others that a module of the same name must not find first.
 sys.path.remove(str(Path(__file__).resolve().parent))
 
-from lab import syscalls as sc  # noqa: E402
+from lab import syscalls as sc  # noqa: E402  (needs the path above, as the next two)
 from lab.guard import confine, mounts  # noqa: E402
 from lab.guard import filter as call_filter  # noqa: E402
 

@@ -154,7 +154,7 @@ def test_no_address_outside_aidc_sources() -> None:
 
 
 TASK = """
-# Source: https://deb.debian.org/debian (a comment)
+# Source: https://packages.site.org/debian (a comment)
 - name: Packages, see https://wiki.debian.org/SourcesList
   hosts: all
   tasks:
@@ -165,8 +165,8 @@ BAD = {
       ansible.builtin.deb822_repository: {name: x, uris: ["http://mirror.example.com/debian"], suites: [trixie]}
 """, "http://mirror.example.com/debian"),
     "a mirror by its host": ("playbooks/x.yml", TASK + """
-      ansible.builtin.deb822_repository: {name: x, uris: [deb.debian.org], suites: [trixie]}
-""", "deb.debian.org"),
+      ansible.builtin.deb822_repository: {name: x, uris: [packages.site.org], suites: [trixie]}
+""", "packages.site.org"),
     "a deb line": ("playbooks/x.yml", TASK + """
       ansible.builtin.apt_repository: {repo: "deb [trusted=yes] file:/srv/repo ./"}
 """, "deb [trusted=yes] file:/srv/repo ./"),
@@ -187,9 +187,9 @@ BAD = {
                    "https://m.example.com/debian"),
     "a part of an f-string": ("plugins/modules/x.py", 'def f(x):\n    return f"https://m.example.com/{x}"\n',
                               "https://m.example.com/"),
-    "a real host in the examples": ("plugins/modules/x.py", 'EXAMPLES = "url: https://deb.debian.org/debian"\n',
-                                    "https://deb.debian.org/debian"),
-    "a template": ("roles/x/templates/x.sources.j2", "Types: deb\nURIs: deb.debian.org/debian\n", "deb.debian.org"),
+    "a real host in the examples": ("plugins/modules/x.py", 'EXAMPLES = "url: https://packages.site.org/debian"\n',
+                                    "https://packages.site.org/debian"),
+    "a template": ("roles/x/templates/x.sources.j2", "Types: deb\nURIs: packages.site.org/debian\n", "packages.site.org"),
     "a template of a list": ("roles/x/templates/x.list.j2", "deb http://a.example/debian trixie main\n",
                              "http://a.example/debian"),
     "a vaulted neighbour": ("inventories/x/group_vars/all.yml", "---\na: !vault |\n  123\nb: https://b.example/\n",
