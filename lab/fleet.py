@@ -56,7 +56,7 @@ class Fleet:
         return str(self.management[-2])
 
     def rail_interface(self, host: Host, rail: int) -> str:
-        """Address with prefix length of ``host`` on ``rail``, for example ``10.21.3.2/24``."""
+        """Address with prefix length that the inventory's plan gives ``host`` on ``rail``: ``10.21.3.2/24``."""
         return f"{self.rail_subnet(host, rail)[host.number]}/24"
 
     def rail_subnet(self, host: Host, rail: int) -> ipaddress.IPv4Network:

@@ -106,7 +106,7 @@ def user_id(image: Path) -> int:
 def _ports(fleet: Fleet, host: Host, rails: Iterable[str]) -> list[networks.Port]:
     management = f"{fleet.management_address(host)}/{fleet.management.prefixlen}"
     return [networks.Port("eth0", management, None),
-            *(networks.Port(interface, fleet.rail_interface(host, rail), rail) for rail, interface in enumerate(rails))]
+            *(networks.Port(interface, None, rail) for rail, interface in enumerate(rails))]
 
 
 def _access(fleet: Fleet, host: Host, upper: Path, lower: Path, keys: Keys) -> None:

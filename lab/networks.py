@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A host's network files as a site's provisioning leaves them, in the words of the manager that owns its ports.
 
-An address on each port, no MTU, and the carrier ignored, so that a flap costs no address and no GID
-(host-setup.md 1.5). Pure: (path, content, mode) of each file.
+The management port has its address. The rails are up and have none, and no MTU: both, and that a flap costs no
+address (host-setup.md 1.5), are the role rail_network's to say. Pure: (path, content, mode) of each file.
 """
 from __future__ import annotations
 
@@ -21,10 +21,9 @@ NETWORKD = """\
 Name={interface}
 
 [Network]
-Address={address}
-ConfigureWithoutCarrier=yes
-IPv6AcceptRA=no
+{address}IPv6AcceptRA=no
 """
+ADDRESS = "Address={address}\nConfigureWithoutCarrier=yes\n"
 
 # The name and the mode that cloud-init gives it; netplan.io >= 0.104 knows ignore-carrier (host-setup.md 1.5).
 NETPLAN = "etc/netplan/50-cloud-init.yaml"
@@ -39,9 +38,7 @@ interface-name={interface}
 autoconnect=true
 
 [ipv4]
-method=manual
-address1={address}
-
+{address}
 [ipv6]
 method=link-local
 addr-gen-mode=stable-privacy
@@ -55,17 +52,17 @@ no-auto-default=*
 unmanaged-devices=none
 
 [device-provisioned]
-match-device=type:ethernet
+match-device={devices}
 ignore-carrier=yes
 """
 
 
 @dataclass(frozen=True)
 class Port:
-    """An interface with its ADDRESS/LENGTH; ``rail`` None: the management port."""
+    """An interface with its ADDRESS/LENGTH, if provisioning gives it one; ``rail`` None: the management port."""
 
     interface: str
-    address: str
+    address: str | None
     rail: int | None
 
     @property
@@ -78,23 +75,31 @@ File = tuple[str, str, int]
 
 def _networkd(ports: Iterable[Port]) -> list[File]:
     return [(f"etc/systemd/network/{'10' if port.rail is None else '20'}-{port.interface}.network",
-             NETWORKD.format(comment=port.comment, interface=port.interface, address=port.address), 0o644)
+             NETWORKD.format(comment=port.comment, interface=port.interface,
+                             address=ADDRESS.format(address=port.address) if port.address else ""), 0o644)
             for port in ports]
 
 
 def _netplan(ports: Iterable[Port]) -> list[File]:
     lines = [f"# {PROVISIONED}", "network:", "  version: 2", "  ethernets:"]
     for port in ports:
-        lines += [f"    {port.interface}:", "      dhcp4: false", "      accept-ra: false",
-                  "      ignore-carrier: true", f"      addresses: [{port.address}]"]
+        lines += [f"    {port.interface}:", "      dhcp4: false", "      accept-ra: false"]
+        if port.address:
+            lines += ["      ignore-carrier: true", f"      addresses: [{port.address}]"]
     return [(NETPLAN, "\n".join(lines) + "\n", 0o600)]
 
 
+def _keyfile(port: Port) -> File:
+    ipv4 = f"method=manual\naddress1={port.address}\n" if port.address else "method=disabled\n"
+    return (f"etc/NetworkManager/system-connections/{port.interface}.nmconnection",
+            KEYFILE.format(comment=port.comment, interface=port.interface, address=ipv4), 0o600)
+
+
 def _networkmanager(ports: Iterable[Port]) -> list[File]:
-    return [("etc/NetworkManager/conf.d/10-provisioned.conf", NM_CONF, 0o644),
-            *((f"etc/NetworkManager/system-connections/{port.interface}.nmconnection",
-               KEYFILE.format(comment=port.comment, interface=port.interface, address=port.address), 0o600)
-              for port in ports)]
+    listed = list(ports)
+    devices = ",".join(f"interface-name:{port.interface}" for port in listed if port.address)
+    return [("etc/NetworkManager/conf.d/10-provisioned.conf", NM_CONF.format(devices=devices), 0o644),
+            *map(_keyfile, listed)]
 
 
 def files(owner: Owner, ports: list[Port]) -> list[File]:

@@ -51,7 +51,8 @@ def addresses(fleet: Lab, host: str) -> dict[str, list[str]]:
 def test_the_manager_of_each_persona_owns_every_port(fleet: Lab) -> None:
     networkd = ["networkctl", "--json=short", "list"]
     for host, rail in RAIL.items():
-        assert len(addresses(fleet, host)[rail]) == 1, host
+        # Provisioning gives the rails none; the role rail_network does.
+        assert addresses(fleet, host)[rail] == [], host
         if host == "rhel":
             states = fleet.inside(host, "nmcli", "-t", "-f", "DEVICE,STATE", "device").stdout.splitlines()
             assert f"{rail}:connected" in states and "eth0:connected" in states
@@ -62,6 +63,40 @@ def test_the_manager_of_each_persona_owns_every_port(fleet: Lab) -> None:
         wanted = "/run/systemd/network/10-netplan-" if host == "ubu" else "/etc/systemd/network/20-"
         assert links[rail]["NetworkFile"].startswith(wanted)
     assert "ethernets" in fleet.inside("ubu", "netplan", "get").stdout
+
+
+@pytest.mark.parametrize("host", sorted(REFUSED))
+def test_without_rail_network_a_foreign_owner_is_refused(fleet: Lab, host: str) -> None:
+    limit = ("--limit", host)
+    assert fleet.play(PACKAGES, *limit).code == 0
+    done = fleet.play(FABRIC, *limit, "-e", "rail_network_mode=off")
+    assert done.code != 0
+    assert fleet.inside(host, "sh", "-c", "command -v ibv_devinfo").stdout == "/usr/bin/ibv_devinfo\n"
+    message = done.results("aidc.gpu_cluster.mlx5_port")[host]["msg"]
+    assert REFUSED[host].lower() in message.lower()
+    assert "nothing was changed" in message.lower()
+    assert fleet.inside(host, "cat", f"/sys/class/net/{RAIL[host]}/mtu").stdout == "1500\n"
+    assert fleet.inside(host, "find", "/etc/systemd/network", "-name", "*aidc*").stdout == ""
+
+
+@pytest.mark.parametrize("host", sorted(RAIL))
+def test_roles_converge_whoever_owns_the_ports(fleet: Lab, host: str) -> None:
+    limit = ("--limit", host)
+    assert fleet.play(PACKAGES, *limit).code == 0
+    assert FOUND[host][2] in fleet.inside(host, "apt-cache", "policy", "ibverbs-utils").stdout
+    first = fleet.play(FABRIC, *limit)
+    assert first.code == 0, first.text[-4000:]
+    assert first.hosts() == [host]
+    again = fleet.play(FABRIC, *limit)
+    assert again.code == 0 and again.changed() == {}
+    before = addresses(fleet, host)[RAIL[host]]
+    assert len(before) == 1
+    for boot in (1, 2):
+        assert fleet.inside(host, "cat", f"/sys/class/net/{RAIL[host]}/mtu").stdout == "4200\n", f"boot {boot}"
+        assert "active_mtu:\t\t4096" in fleet.inside(host, "ibv_devinfo").stdout
+        assert addresses(fleet, host)[RAIL[host]] == before
+        if boot == 1:
+            run_lab("reboot", host, name=fleet.instance.name)
 
 
 def test_a_flap_of_the_link_costs_no_address(fleet: Lab) -> None:
@@ -75,33 +110,3 @@ def test_a_flap_of_the_link_costs_no_address(fleet: Lab) -> None:
         assert "NO-CARRIER" in fleet.inside(host, "ip", "link", "show", rail).stdout
         assert addresses(fleet, host)[rail] == before
         subprocess.run([*port, "up"], check=True)
-
-
-@pytest.mark.parametrize("host", ["deb13", "deb12"])
-def test_roles_converge_where_networkd_owns_the_ports(fleet: Lab, host: str) -> None:
-    limit = ("--limit", host)
-    assert fleet.play(PACKAGES, *limit).code == 0
-    first = fleet.play(FABRIC, *limit)
-    assert first.code == 0, first.text[-4000:]
-    assert first.hosts() == [host]
-    assert fleet.inside(host, "cat", f"/sys/class/net/{RAIL[host]}/mtu").stdout == "4200\n"
-    assert "active_mtu:\t\t4096" in fleet.inside(host, "ibv_devinfo").stdout
-    again = fleet.play(FABRIC, *limit)
-    assert again.code == 0 and again.changed() == {}
-    run_lab("reboot", host, name=fleet.instance.name)
-    assert fleet.inside(host, "cat", f"/sys/class/net/{RAIL[host]}/mtu").stdout == "4200\n"
-
-
-@pytest.mark.parametrize("host", sorted(REFUSED))
-def test_tools_come_from_the_personas_release_and_a_foreign_owner_is_refused(fleet: Lab, host: str) -> None:
-    limit = ("--limit", host)
-    assert fleet.play(PACKAGES, *limit).code == 0
-    assert FOUND[host][2] in fleet.inside(host, "apt-cache", "policy", "ibverbs-utils").stdout
-    done = fleet.play(FABRIC, *limit)
-    assert done.code != 0
-    assert fleet.inside(host, "sh", "-c", "command -v ibv_devinfo").stdout == "/usr/bin/ibv_devinfo\n"
-    message = done.results("aidc.gpu_cluster.mlx5_port")[host]["msg"]
-    assert REFUSED[host].lower() in message.lower()
-    assert "nothing was changed" in message.lower()
-    assert fleet.inside(host, "cat", f"/sys/class/net/{RAIL[host]}/mtu").stdout == "1500\n"
-    assert fleet.inside(host, "find", "/etc/systemd/network", "-name", "*aidc*").stdout == ""

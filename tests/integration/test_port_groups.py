@@ -21,7 +21,9 @@ OTHER = "enp65s0f0np0"
 DROPIN = f"/etc/systemd/network/20-{RAIL}.network.d/50-aidc-mtu.conf"
 PENDING = "/run/aidc/networkd-reload.pending"
 WANTED = {"mlx5_port_admin_state": "up", "mlx5_port_rx_ring_entries": 8192, "mlx5_port_tx_ring_entries": 4096,
-          "mlx5_port_channels": 32, "mlx5_port_global_pause": "disabled", "mlx5_port_max_read_request_bytes": 4096}
+          "mlx5_port_channels": 32, "mlx5_port_global_pause": "disabled", "mlx5_port_max_read_request_bytes": 4096,
+          # The MTU is mlx5_port's own here; there are no addresses before the part about GIDs.
+          "rail_network_mode": "off", "roce_gid_mode": "off"}
 MODULE = "aidc.gpu_cluster.mlx5_port"
 
 # Group -> (what somebody does as root, the steps that put it back, a test of the result without our tools).
@@ -123,17 +125,26 @@ def gid(play: Play) -> dict[str, Any]:
     return found
 
 
-def test_an_index_that_moved_is_told_and_is_no_error(port: Lab, tmp_path: Path) -> None:
-    first = gid(gids(port, tmp_path))
+@pytest.fixture(scope="module")
+def addressed(port: Lab) -> Lab:
+    """rail_network gives the addresses and takes the MTU over, with a file that is read after mlx5_port's."""
+    done = port.play("playbooks/fabric.yml", "-e", json.dumps({**WANTED, "rail_network_mode": "apply"}))
+    assert done.code == 0, done.text[-4000:]
+    assert done.results(MODULE)[HOST]["commands"] == []
+    return port
+
+
+def test_an_index_that_moved_is_told_and_is_no_error(addressed: Lab, tmp_path: Path) -> None:
+    first = gid(gids(addressed, tmp_path))
     before = first["ports"][1]
     assert (before["pci"], before["netdev"], before["type"]) == (PCI, RAIL, "RoCE v2")
-    links = json.loads(port.inside(HOST, "ip", "-j", "-4", "addr", "show", "dev", RAIL).stdout)[0]["addr_info"]
+    links = json.loads(addressed.inside(HOST, "ip", "-j", "-4", "addr", "show", "dev", RAIL).stdout)[0]["addr_info"]
     assert [link["local"] for link in links] == [before["address"]]
     address = f"{links[0]['local']}/{links[0]['prefixlen']}"
     # Somebody else's address takes the slots, as after a change of the order of events (mlx5-roce 3.2).
     for words in (["del", address], ["add", "192.0.2.99/32"], ["add", address], ["del", "192.0.2.99/32"]):
-        port.inside(HOST, "ip", "addr", *words, "dev", RAIL)
-    play = gids(port, tmp_path)
+        addressed.inside(HOST, "ip", "addr", *words, "dev", RAIL)
+    play = gids(addressed, tmp_path)
     after = gid(play)
     assert after["ports"][1]["gid"] == before["gid"]
     assert after["ports"][1]["index"] != before["index"]
@@ -141,30 +152,30 @@ def test_an_index_that_moved_is_told_and_is_no_error(port: Lab, tmp_path: Path) 
         (PCI, before["index"], after["ports"][1]["index"])]
     assert "moved: " in play.text
     assert play.changed() == {}
-    assert gid(gids(port, tmp_path))["moved"] == []
+    assert gid(gids(addressed, tmp_path))["moved"] == []
 
 
-def test_none_and_several(port: Lab, tmp_path: Path) -> None:
-    none = gids(port, tmp_path, roce_gid_subnets=["198.51.100.0/24"])
+def test_none_and_several(addressed: Lab, tmp_path: Path) -> None:
+    none = gids(addressed, tmp_path, roce_gid_subnets=["198.51.100.0/24"])
     assert none.code != 0
     message = none.results("aidc.gpu_cluster.roce_gid")[HOST]["msg"]
     assert "none within 1 s; the table has: fe80::" in message
     assert "wanted one RoCE v2 GID of an ipv4 address in 198.51.100.0/24" in message
-    port.inside(HOST, "ip", "addr", "add", "203.0.113.5/32", "dev", RAIL)
-    several = gids(port, tmp_path)
-    port.inside(HOST, "ip", "addr", "del", "203.0.113.5/32", "dev", RAIL)
+    addressed.inside(HOST, "ip", "addr", "add", "203.0.113.5/32", "dev", RAIL)
+    several = gids(addressed, tmp_path)
+    addressed.inside(HOST, "ip", "addr", "del", "203.0.113.5/32", "dev", RAIL)
     assert several.code != 0
     assert f"{PCI} (mlx5_1): got 2: " in several.results("aidc.gpu_cluster.roce_gid")[HOST]["msg"]
 
 
 # -- mlx5_info ------------------------------------------------------------------------------------
 
-def test_what_is_known_of_the_host(port: Lab, tmp_path: Path) -> None:
+def test_what_is_known_of_the_host(addressed: Lab, tmp_path: Path) -> None:
     file = tmp_path / "info.yml"
     file.write_text(json.dumps([{"hosts": "all", "gather_facts": False, "become": True, "tasks": [{
         "name": "Read", "aidc.gpu_cluster.mlx5_info": {
             "rails": [PCI], "class": {"pcie_speed_gts": 128, "pcie_width": 16}}}]}]), encoding="utf-8")
-    play = port.play(str(file))
+    play = addressed.play(str(file))
     assert play.code == 0, play.text[-4000:]
     found = play.results("aidc.gpu_cluster.mlx5_info")[HOST]
     assert [device["ports"][0]["role"] for device in found["devices"]] == ["unused", "rail"]

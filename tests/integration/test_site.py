@@ -23,10 +23,12 @@ RAILS = {
     "epyc9754": ["enp129s0f0np0"],
 }
 MTU = 4200
-DROP_IN = "/etc/systemd/network/20-{}.network.d/50-aidc-mtu.conf"
-# The part of site.yml that these tests are about: tools and ports, without the other roles and the gate.
-FABRIC = ("playbooks/fabric.yml", "--tags", "rdma_stack,mlx5_port")
-MODULE = "aidc.gpu_cluster.mlx5_port"
+DROP_IN = "/etc/systemd/network/20-{}.network.d/60-aidc-rail.conf"
+# The part of site.yml that these tests are about: tools, addresses and ports, without the other roles and the gate.
+FABRIC = ("playbooks/fabric.yml", "--tags", "rdma_stack,rail_network,mlx5_port")
+# The MTU's owner; mlx5_port verifies it.
+MODULE = "aidc.gpu_cluster.rail_network"
+PORT_MODULE = "aidc.gpu_cluster.mlx5_port"
 # Program -> package that brings it, by a role.
 PROGRAMS = {"ibv_devinfo": "ibverbs-utils", "ethtool": "ethtool", "ib_write_bw": "perftest", "mstconfig": "mstflint",
             "prterun": "openmpi-bin", "all_reduce_perf": "nccl-tests"}
@@ -256,7 +258,7 @@ def test_broken_ibv_devinfo_gives_a_clear_result_and_no_change(lab: Lab, broken_
     if broken_tool == "missing":
         assert "not found: ibv_devinfo after the installation of" in done.results("ansible.builtin.assert")[host]["msg"]
     else:
-        message = done.results(MODULE)[host]["msg"]
+        message = done.results(PORT_MODULE)[host]["msg"]
         assert "ibv_devinfo" in message
         assert "nothing was changed" in message.lower()
     assert mtu(lab, host, rail) == 1500
@@ -273,7 +275,7 @@ def test_killed_between_two_writes_the_next_run_converges(lab: Lab, first: Play)
     lab.inside(host, "networkctl", "reload")
     lab.inside(host, "ip", "link", "set", rails[0], "mtu", str(MTU))
     folder = DROP_IN.format(rails[1]).rsplit("/", 1)[0]
-    lab.inside(host, "sh", "-c", f"mkdir {folder} && printf '[Link]\\nMTUBy' > {folder}/.50-aidc-mtu.conf.tmp")
+    lab.inside(host, "sh", "-c", f"mkdir {folder} && printf '[Link]\\nMTUBy' > {folder}/.60-aidc-rail.conf.tmp")
     assert lab.play(*FABRIC).changed() == {host: 1}
     assert {mtu(lab, host, rail) for rail in rails} == {MTU}
     assert lab.play(*FABRIC).changed() == {}
