@@ -141,10 +141,6 @@ def _mount_hardware(plan: Plan, spec: NodeSpec, hardware: socket.socket) -> None
     source = plan.directory / "hardware"
     for name in layout.directories(spec):
         (plan.root / name).mkdir(exist_ok=True)
-    for name, content in layout.files(spec):
-        (plan.root / name).write_text(content, encoding="ascii")
-    for name, target in layout.links(spec):
-        (plan.root / name).symlink_to(target)
     mount.hand_over(str(source), hardware)
     for inside, where in layout.binds(spec):
         bind(source / inside, plan.root / where)

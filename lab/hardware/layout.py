@@ -3,7 +3,8 @@
 """Where the launcher puts the emulated hardware in a host: pure functions of the specification.
 
 Every path in the answers is relative to the host's root directory (``sys/...``, ``dev/...``).
-All of it is binds of the FUSE tree; classes and the PCI bus are links there (simulation.md 0b.3).
+All of it is binds of the FUSE tree; classes and the PCI bus are links there (simulation.md 0b.3). A link or a file that
+the launcher made would stay when its device vanishes.
 The machine's own devices/pci*, bus/pci and class/infiniband* stay out.
 """
 from __future__ import annotations
@@ -37,14 +38,3 @@ def directories(spec: NodeSpec) -> list[str]:
         while (path := posixpath.dirname(path)):
             parents.add(path)
     return sorted(parents, key=lambda path: (path.count("/"), path))
-
-
-def files(spec: NodeSpec) -> list[tuple[str, str]]:
-    """(path, content) of plain read-only files to create: none, all are in the FUSE tree."""
-    return []
-
-
-def links(spec: NodeSpec) -> list[tuple[str, str]]:
-    """(path of a symbolic link to create, its relative target): none. A link that the launcher made would stay when
-    its device vanishes, so classes and the PCI bus are in the FUSE tree, too."""
-    return []

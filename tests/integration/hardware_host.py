@@ -37,10 +37,6 @@ for name in ("bin", "lib", "lib64"):
     os.symlink("usr/" + name, name)
 for name in ("usr", "proc"):
     syscalls.mount("/" + name, name, None, syscalls.MS_BIND)
-for path, content in layout.files(node):
-    open(path, "w").write(content)
-for path, target in layout.links(node):
-    os.symlink(target, path)
 mount.hand_over(root + "/hardware", socket.socket(fileno=number))
 for source, target in layout.binds(node):
     syscalls.mount("hardware/" + source, target, None, syscalls.MS_BIND)
