@@ -108,6 +108,24 @@ options:
       - If the tool is missing, hangs or prints something else, the call fails before any write.
     type: bool
     default: true
+  info:
+    description:
+      - Given, even empty, the call also returns what M(aidc.gpu_cluster.mlx5_info) returns, read at its end, with the
+        listed ports as rails in their order. A role that sets and verifies needs one call then.
+      - On the controller it is stored in the fleet record as M(aidc.gpu_cluster.mlx5_info) stores it.
+    type: dict
+    suboptions:
+      class:
+        description: As O(aidc.gpu_cluster.mlx5_info#module:class).
+        type: dict
+        default: {}
+        suboptions:
+          pcie_speed_gts:
+            description: Speed of the PCIe link in GT/s.
+            type: float
+          pcie_width:
+            description: Lanes of the PCIe link.
+            type: int
   tool_timeout_seconds:
     description: Longest time in seconds that one tool may take; less than 1 counts as 1.
     type: int
@@ -305,6 +323,16 @@ excluded:
       description: Why.
       type: str
       sample: carries the default route
+info:
+  description: What M(aidc.gpu_cluster.mlx5_info) returns.
+  returned: success and O(info) is given
+  type: dict
+  sample: {devices: [], findings: [], problems: []}
+record_file:
+  description: Where the controller stored RV(info).
+  returned: success, O(info) is given and there is a state directory
+  type: str
+  sample: /srv/inventories/prod/.state/mlx5_info/gb1.json
 problems:
   description: What stood in the way.
   returned: failure
@@ -340,7 +368,8 @@ def main() -> None:
     module = AnsibleModule(argument_spec=argspec.port(), supports_check_mode=True)
     machine = Machine(tool_timeout_seconds=argspec.timeout(module.params))
     try:
-        result = configure(machine, argspec.request(module.params), module.check_mode)
+        result = configure(machine, argspec.request(module.params), module.check_mode,
+                           argspec.node_class(module.params["info"]) if module.params["info"] is not None else None)
     except AidcError as error:
         module.fail_json(**error.as_result())
     module.exit_json(**result)

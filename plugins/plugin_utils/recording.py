@@ -11,27 +11,31 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._fleet import store
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._fleet.record import RecordError, check_name
+from ansible_collections.aidc.gpu_cluster.plugins.plugin_utils.state import state_dir as find_state_dir
 
 # Keys that the engine adds to a result; they are no facts about the host.
 _ENGINE_KEYS = {"changed", "invocation", "failed", "warnings", "deprecations"}
 
 
 class RecordingAction(ActionBase):
-    """``kind`` names the module and the record's folder."""
+    """``kind`` names the record's folder, and the module."""
 
     _supports_check_mode = True
     kind: t.ClassVar[str]
+    # The module, where it is not the kind's namesake.
+    module: t.ClassVar[str] = ""
 
     def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         variables = task_vars or {}
         result: dict[str, t.Any] = super().run(tmp, variables)
         host = str(variables["inventory_hostname"])
-        state_dir = self._variable(variables, "aidc_state_dir")
+        state_dir = find_state_dir(variables, self._templar.template)
         try:
             if state_dir:
                 check_name(host, "host name")
             result.update(self._execute_module(
-                module_name=f"aidc.gpu_cluster.{self.kind}", module_args=self._task.args, task_vars=variables,
+                module_name=f"aidc.gpu_cluster.{self.module or self.kind}", module_args=self._task.args,
+                task_vars=variables,
             ))
             if state_dir and not result.get("failed") and self._is_fact(result):
                 data = self.facts({key: value for key, value in result.items()

@@ -14,10 +14,12 @@ from .tuning import KEYS
 _TIMEOUT = {"tool_timeout_seconds": {"type": "int", "default": 10}}
 
 
+_CLASS = {"type": "dict", "default": {},
+          "options": {"pcie_speed_gts": {"type": "float"}, "pcie_width": {"type": "int"}}}
+
+
 def info() -> dict[str, t.Any]:
-    limits = {"pcie_speed_gts": {"type": "float"}, "pcie_width": {"type": "int"}}
-    return {"rails": {"type": "list", "elements": "str", "default": []},
-            "class": {"type": "dict", "options": limits, "default": {}}, **_TIMEOUT}
+    return {"rails": {"type": "list", "elements": "str", "default": []}, "class": _CLASS, **_TIMEOUT}
 
 
 def node_class(params: t.Mapping[str, t.Any]) -> NodeClass:
@@ -43,6 +45,7 @@ def port() -> dict[str, t.Any]:
         "runtime": {"type": "bool", "default": True},
         "persistent": {"type": "bool", "default": True},
         "verify_rdma_mtu": {"type": "bool", "default": True},
+        "info": {"type": "dict", "options": {"class": _CLASS}},
         **_TIMEOUT,
     }
 

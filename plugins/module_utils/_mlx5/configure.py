@@ -9,7 +9,8 @@ import typing as t
 from .._host.errors import AidcError
 from .._host.lock import host_lock
 from .._host.machine import Machine
-from . import io, plan
+from . import info_io, io, plan
+from .info import NodeClass
 from .model import Node, Request, Step
 
 
@@ -41,18 +42,28 @@ def _plan(machine: Machine, request: Request) -> tuple[Node, list[Step]]:
     return node, steps
 
 
-def configure(machine: Machine, request: Request, check_mode: bool) -> dict[str, t.Any]:
-    """Raises AidcError for whatever stands in the way."""
+def _run(machine: Machine, request: Request, check_mode: bool) -> tuple[dict[str, t.Any], Node]:
+    """The result, and the node as it is now."""
     if check_mode:
         node, steps = _plan(machine, request)
-        return _result(request, node, steps, None)
+        return _result(request, node, steps, None), node
     with host_lock(machine, "mlx5_port"):
         node, steps = _plan(machine, request)
         if not steps:
-            return _result(request, node, steps, node)
+            return _result(request, node, steps, node), node
         io.apply(machine, steps)
         after = io.gather(machine, request)
         problems = plan.verify(request, after)
         if problems:
             raise AidcError(problems, [step.command for step in steps])
-        return _result(request, node, steps, after)
+        return _result(request, node, steps, after), after
+
+
+def configure(
+    machine: Machine, request: Request, check_mode: bool, info_class: NodeClass | None = None,
+) -> dict[str, t.Any]:
+    """Raises AidcError for whatever stands in the way. With a class the result has what mlx5_info returns, too."""
+    result, node = _run(machine, request, check_mode)
+    if info_class is not None:
+        result["info"] = info_io.complete(machine, node, [want.pci for want in request.ports], info_class)
+    return result

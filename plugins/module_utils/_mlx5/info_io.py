@@ -95,7 +95,11 @@ def _complete(sysfs: Sysfs, device: Device, data: dict[str, t.Any], links: dict[
 
 def read(machine: Machine, rails: t.Sequence[str], wanted: info.NodeClass) -> dict[str, t.Any]:
     """What mlx5_info returns."""
-    node = io.gather(machine)
+    return complete(machine, io.gather(machine), rails, wanted)
+
+
+def complete(machine: Machine, node: Node, rails: t.Sequence[str], wanted: info.NodeClass) -> dict[str, t.Any]:
+    """The same from a node that has just been read."""
     data = node.as_data(rails)
     sysfs = Sysfs(machine.path("/sys"))
     links = {device.pci: _pcie(sysfs, device.pci) for device in node.devices}
