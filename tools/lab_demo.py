@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import time
+from datetime import datetime, timezone
 from pathlib import Path
 
 import yaml
@@ -46,7 +47,7 @@ def hosts() -> list[str]:
 def last_screen() -> str:
     """Hosts x rails, one verdict for each pool, and where the reports are; all from the stored records."""
     state = INVENTORY / ".state"
-    lines = rails.rail_table(store.load(state, "mlx5_info"), hosts())
+    lines = rails.rail_table(store.load(state, "mlx5_info"), hosts(), datetime.now(timezone.utc))
     reports = sorted((state / "gate").glob("*.json"))
     records = [json.loads(path.read_text(encoding="utf-8")) for path in reports]
     return "\n".join([*lines, "", *report.table(records), "", f"Gate reports: {state / 'gate'}"])

@@ -11,6 +11,7 @@ from ansible_collections.aidc.gpu_cluster.plugins.module_utils._fleet import sto
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._fleet.record import RecordError
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._gid.plan import moved
 from ansible_collections.aidc.gpu_cluster.plugins.plugin_utils.recording import RecordingAction
+from ansible_collections.aidc.gpu_cluster.plugins.plugin_utils.state import state_dir
 
 
 class ActionModule(RecordingAction):
@@ -19,11 +20,11 @@ class ActionModule(RecordingAction):
     def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         """Compare with the record of the last run, before it is replaced."""
         variables = task_vars or {}
-        state_dir = self._variable(variables, "aidc_state_dir")
+        folder = state_dir(variables, self._templar.template)
         before = None
         try:
-            if state_dir:
-                before = store.load_one(Path(state_dir), self.kind, str(variables["inventory_hostname"]))
+            if folder:
+                before = store.load_one(Path(folder), self.kind, str(variables["inventory_hostname"]))
         except RecordError as error:
             raise AnsibleActionFail(str(error)) from error
         result = super().run(tmp, variables)

@@ -11,7 +11,9 @@ description:
   - Makes a table with one line per host and rail - netdev MTU, RDMA MTU, and the RoCE v2 GID of the port's IPv4 address
     with its index. The index is a fact of the moment when it was read, never a setting.
   - The hosts and their order come from the caller, usually from inventory groups. A host without a record has a line.
-positional: hosts
+  - A record is of the last run that met the host. Its age is in the table, and hosts with an old record or none
+    are named below it, as a host that is down must not look like one that is well.
+positional: hosts, max_age_hours
 options:
   _input:
     description:
@@ -23,6 +25,10 @@ options:
     type: list
     elements: str
     required: true
+  max_age_hours:
+    description: Age in hours from which a record is old, and named below the table.
+    type: float
+    default: 24
 seealso:
   - plugin: aidc.gpu_cluster.fleet_record
     plugin_type: lookup
@@ -42,14 +48,15 @@ _value:
 """
 
 import typing as t
+from datetime import datetime, timezone
 
 from ansible.errors import AnsibleFilterError
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._fleet import rails
 
 
-def rail_table(records: t.Any, hosts: t.Any) -> list[str]:
+def rail_table(records: t.Any, hosts: t.Any, max_age_hours: t.Any = rails.MAX_AGE_HOURS) -> list[str]:
     try:
-        return rails.rail_table(records, hosts)
+        return rails.rail_table(records, hosts, datetime.now(timezone.utc), float(max_age_hours))
     except rails.ShapeError as error:
         raise AnsibleFilterError(f"rail_table: {error}") from error
 

@@ -19,11 +19,10 @@ options:
     elements: str
     required: true
   state_dir:
-    description: State directory on the controller.
+    description:
+      - State directory on the controller. Without it, that of the variable C(aidc_state_dir), else C(.state) beside the
+        inventory.
     type: str
-    required: true
-    vars:
-      - name: aidc_state_dir
 seealso:
   - module: aidc.gpu_cluster.mlx5_info
 """
@@ -49,16 +48,16 @@ from ansible.errors import AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._fleet import store
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._fleet.record import RecordError
+from ansible_collections.aidc.gpu_cluster.plugins.plugin_utils.state import state_dir
 
 
 class LookupModule(LookupBase):
     def run(self, terms: list[str], variables: t.Any = None, **kwargs: t.Any) -> list[dict[str, t.Any]]:
         self.set_options(var_options=variables, direct=kwargs)
-        # For an option that a variable may set the engine neither enforces `required` nor renders the value.
-        state_dir = t.cast("t.Any", self._templar).template(self.get_option("state_dir"))
-        if not state_dir:
+        folder = self.get_option("state_dir") or state_dir(variables or {}, t.cast("t.Any", self._templar).template)
+        if not folder:
             raise AnsibleLookupError("fleet_record: state_dir: got nothing, wanted a folder; set aidc_state_dir")
         try:
-            return [store.load(Path(str(state_dir)), str(kind)) for kind in terms]
+            return [store.load(Path(str(folder)), str(kind)) for kind in terms]
         except RecordError as error:
             raise AnsibleLookupError(str(error)) from error

@@ -14,8 +14,9 @@ description:
   - sysfs is read first. The RDMA MTU comes from C(ibv_devinfo), uses and the device's maximum from C(ip).
   - A tool that is missing, hangs or prints something else is an entry in RV(problems), and the values it would have
     given are null. The module does not fail for it.
-  - On a checkout or install of the collection an action plugin of the same name runs on the controller. If the variable
-    C(aidc_state_dir) is set, it stores the result there as C(mlx5_info/HOST.json), the fleet record, with the variable
+  - On a checkout or install of the collection an action plugin of the same name runs on the controller. In the folder
+    C(aidc_state_dir), by default C(.state) beside the inventory, it
+    stores the result there as C(mlx5_info/HOST.json), the fleet record, with the variable
     C(aidc_run_id) as run id. This is not a change.
 author:
   - aidc.gpu_cluster contributors (@aidc)
@@ -454,7 +455,7 @@ needs_root:
   sample: ["/sys/kernel/debug/mlx5/0000:03:00.0/cc_params"]
 record_file:
   description: Where the controller stored the result.
-  returned: when the variable C(aidc_state_dir) is set
+  returned: when there is a state directory
   type: str
   sample: /srv/inventory/.state/mlx5_info/gb200-1.json
 """

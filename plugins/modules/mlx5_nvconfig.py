@@ -18,8 +18,9 @@ description:
   - Everything is checked before the first write, and an error then says that nothing was changed.
   - What was written in which boot is kept on the host in C(/var/lib/aidc/mlx5_nvconfig.json), so that a later run can
     tell that a reboot did not load it.
-  - On a checkout or install of the collection an action plugin of the same name runs on the controller. If the variable
-    C(aidc_state_dir) is set, it stores the result there as C(mlx5_nvconfig/HOST.json), the fleet record; not the
+  - On a checkout or install of the collection an action plugin of the same name runs on the controller. In the folder
+    C(aidc_state_dir), by default C(.state) beside the inventory, it
+    stores the result there as C(mlx5_nvconfig/HOST.json), the fleet record; not the
     prediction of a run in check mode.
 author:
   - aidc.gpu_cluster contributors (@aidc)
@@ -310,7 +311,7 @@ problems:
       sample: Ethernet-only cards have no link type
 record_file:
   description: Where the controller stored the result.
-  returned: when the variable C(aidc_state_dir) is set
+  returned: when there is a state directory
   type: str
   sample: /srv/inventory/.state/mlx5_nvconfig/gb200-1.json
 """

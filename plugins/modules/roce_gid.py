@@ -19,8 +19,9 @@ description:
     (driver reload, reboot).
     NCCL does not use RDMA-CM and chooses its own GID.
   - The firmware parameter C(ROCE_CONTROL), with which RoCE is switched off as a whole, is not this module's.
-  - On a checkout or install of the collection an action plugin of the same name runs on the controller. If the variable
-    C(aidc_state_dir) is set, it compares the result with that of the last run, RV(moved), and stores it as
+  - On a checkout or install of the collection an action plugin of the same name runs on the controller. In the folder
+    C(aidc_state_dir), by default C(.state) beside the inventory, it
+    compares the result with that of the last run, RV(moved), and stores it as
     C(roce_gid/HOST.json), the fleet record.
 author:
   - aidc.gpu_cluster contributors (@aidc)
@@ -250,7 +251,7 @@ moved:
       sample: {gid: "0000:0000:0000:0000:0000:ffff:c633:6401", index: 5, netdev: ens1f0np0}
 record_file:
   description: Where the controller stored the result.
-  returned: when the variable C(aidc_state_dir) is set
+  returned: when there is a state directory
   type: str
   sample: /srv/inventory/.state/roce_gid/gb200-1.json
 problems:

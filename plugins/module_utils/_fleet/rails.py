@@ -5,14 +5,18 @@
 from __future__ import annotations
 
 import typing as t
+from datetime import datetime
 
 from .._mlx5.model import IB_MTUS_BYTES, MIN_MTU_BYTES, PCI_ADDRESS, netdev_mtu_needed_bytes, rdma_mtu_bytes
+from . import record
 
 # What fits the kernel's checks for an Ethernet device; the device's own maximum is checked on the host.
 MAX_MTU_BYTES = 65535
 # No single space in a heading: the default callback breaks long lines there.
-TITLES = ("HOST", "RAIL", "PCI", "NETDEV", "RDMA", "STATE", "MTU", "RDMA-MTU", "ROCE-V2-GID", "INDEX")
-_NUMBERS = {"RAIL", "MTU", "RDMA-MTU", "INDEX"}
+TITLES = ("HOST", "RAIL", "PCI", "NETDEV", "RDMA", "STATE", "MTU", "RDMA-MTU", "ROCE-V2-GID", "INDEX", "AGE")
+_NUMBERS = {"RAIL", "MTU", "RDMA-MTU", "INDEX", "AGE"}
+# A site is looked at once a day.
+MAX_AGE_HOURS = 24.0
 _NO_PROBLEM = {"object": "-", "got": "-", "wanted": "-", "hint": "-"}
 
 
@@ -126,22 +130,24 @@ def _gid(port: t.Mapping[str, t.Any]) -> tuple[str, str]:
     return "-", "-"
 
 
-def _row(host: str, device: t.Mapping[str, t.Any], port: t.Mapping[str, t.Any]) -> tuple[str, ...]:
+def _row(host: str, device: t.Mapping[str, t.Any], port: t.Mapping[str, t.Any], age: str) -> tuple[str, ...]:
     def text(value: t.Any) -> str:
         return "-" if value is None else str(value)
 
     cells = [device.get("rail"), device.get("pci"), port.get("netdev"), device.get("rdma_device"), port.get("state"),
              port.get("mtu_bytes"), port.get("rdma_mtu_bytes")]
-    return (host, *map(text, cells), *_gid(port))
+    return (host, *map(text, cells), *_gid(port), age)
 
 
-def _rows(record: t.Any, host: str) -> list[tuple[str, ...]]:
-    path = f"records[{host!r}]"
-    if not isinstance(record, t.Mapping):
-        raise ShapeError(f"{path}: got {type(record).__name__}, wanted a record of mlx5_info")
-    pairs = _ports_by_pci(record.get("data"), f"{path}.data").values()
+def _nothing(host: str, why: str, age: str) -> tuple[str, ...]:
+    return (host, "-", why, *["-"] * (len(TITLES) - 4), age)
+
+
+def _rows(record: t.Any, host: str, age: str) -> list[tuple[str, ...]]:
+    pairs = _ports_by_pci(record.get("data"), f"records[{host!r}].data").values()
     rails = [(device, port) for device, port in pairs if _is_integer(device.get("rail"))]
-    return [_row(host, device, port) for device, port in sorted(rails, key=lambda pair: int(pair[0]["rail"]))]
+    rows = [_row(host, device, port, age) for device, port in sorted(rails, key=lambda pair: int(pair[0]["rail"]))]
+    return rows or [_nothing(host, "no rails", age)]
 
 
 def _aligned(rows: t.Sequence[tuple[str, ...]]) -> list[str]:
@@ -154,16 +160,36 @@ def _aligned(rows: t.Sequence[tuple[str, ...]]) -> list[str]:
     return lines
 
 
-def rail_table(records: t.Any, hosts: t.Any) -> list[str]:
-    """Lines of a table hosts x rails. ``hosts`` names the hosts in order: a host without a record is a row too."""
+def _table_inputs(records: t.Any, hosts: t.Any) -> None:
     if not isinstance(records, t.Mapping):
         raise ShapeError(f"records: got {type(records).__name__}, wanted a mapping of host to record")
     if not isinstance(hosts, (list, tuple)) or not all(isinstance(host, str) for host in hosts):
         raise ShapeError(f"hosts: got {type(hosts).__name__}, wanted a list of host names")
+    for host in hosts:
+        if host in records and not isinstance(records[host], t.Mapping):
+            raise ShapeError(f"records[{host!r}]: got {type(records[host]).__name__}, wanted a record of mlx5_info")
+
+
+def rail_table(
+    records: t.Any, hosts: t.Any, now: datetime, max_age_hours: float = MAX_AGE_HOURS,
+) -> list[str]:
+    """Lines of a table hosts x rails, then a line for each host whose record is missing or old.
+
+    ``hosts`` names the hosts in order. A record is of the last run that met the host, which may not be this one.
+    """
+    _table_inputs(records, hosts)
     rows: list[tuple[str, ...]] = [TITLES]
+    remarks = []
     for host in hosts:
         if host not in records:
-            rows.append((host, "-", "no record", *["-"] * (len(TITLES) - 3)))
+            rows.append(_nothing(host, "no record", "-"))
+            remarks.append(f"{host}: no record: no run has met this host yet")
             continue
-        rows += _rows(records[host], host) or [(host, "-", "no rails", *["-"] * (len(TITLES) - 3))]
-    return _aligned(rows)
+        seconds = record.age_seconds(records[host], now)
+        rows += _rows(records[host], host, record.age_text(seconds))
+        if seconds is None or seconds > max_age_hours * 3600:
+            what = "no time" if seconds is None else f"an age of {record.age_text(seconds)}"
+            remarks.append(f"{host}: old record: got {what}, wanted at most {max_age_hours:g} h "
+                           "(aidc_state_max_age_hours); this run has not met the host: is it down, or left out by "
+                           "--limit?")
+    return [*_aligned(rows), *remarks]

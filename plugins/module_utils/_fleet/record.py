@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import re
 import typing as t
+from datetime import datetime, timezone
 
 SCHEMA_VERSION = 1
+TIME_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 # Also a file name: no separator, no leading dot or dash, room for ".json" and a temporary's suffix in 255 bytes.
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:@+-]{0,199}")
 
@@ -40,3 +42,22 @@ def check(record: t.Any, kind: str, host: str) -> dict[str, t.Any]:
     if not isinstance(record.get("data"), dict):
         raise RecordError(f"data: got {type(record.get('data')).__name__}, wanted an object")
     return record
+
+
+def age_seconds(record: t.Mapping[str, t.Any], now: datetime) -> float | None:
+    """How long ago the record was made; None where it has no sound time."""
+    try:
+        made = datetime.strptime(record["time"], TIME_FORMAT).replace(tzinfo=timezone.utc)
+    except (KeyError, TypeError, ValueError):
+        return None
+    return (now - made).total_seconds()
+
+
+def age_text(seconds: float | None) -> str:
+    """``12s``, ``3min``, ``5h``, ``7d``; no space, as the table's cells have none."""
+    if seconds is None:
+        return "?"
+    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f}{unit}"
+    return f"{max(seconds, 0):.0f}s"

@@ -20,7 +20,7 @@ DIRECTORY_MODE = 0o700
 def store(state_dir: Path, kind: str, host: str, data: t.Mapping[str, t.Any], run_id: str | None) -> Path:
     """Put the host's record in place and return its path."""
     path = state_dir / records.check_name(kind, "kind") / f"{records.check_name(host, 'host name')}.json"
-    time = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    time = datetime.now(timezone.utc).strftime(records.TIME_FORMAT)
     text = json.dumps(records.build(kind, host, time, run_id, data), indent=1, sort_keys=True) + "\n"
     try:
         write_atomic(path, text, FILE_MODE, DIRECTORY_MODE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import typing as t
+from datetime import datetime, timezone
 
 import pytest
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._fleet import rails
@@ -68,7 +69,7 @@ def test_rail_problems_takes_anything(value: t.Any, mtu: t.Any, rdma: t.Any) -> 
 
 @given(JSON, JSON)
 def test_table_and_findings_take_anything_or_say_where_it_is_wrong(records: t.Any, hosts: t.Any) -> None:
-    for call in (lambda: rails.rail_table(records, hosts), lambda: rails.rail_table({"h1": records}, ["h1"]),
+    for call in (lambda: rails.rail_table(records, hosts, NOW), lambda: rails.rail_table({"h1": records}, ["h1"], NOW),
                  lambda: rails.rail_findings(records, "h1", RAILS, 4200, 4096)):
         try:
             assert all(isinstance(line, str) for line in call())
@@ -114,16 +115,37 @@ def test_findings_refuse_what_is_no_result() -> None:
 
 # -- table ----------------------------------------------------------------------------------------
 
+NOW = datetime(2026, 3, 8, 12, 0, 9, tzinfo=timezone.utc)
+FRESH = {"time": "2026-03-08T12:00:00Z"}
+
+
 def test_table() -> None:
-    lines = rails.rail_table({"gb200-1": {"data": DATA}, "bare": {"data": {"devices": []}}, "stale": {}},
-                             ["gb200-1", "bare", "h9"])
+    records: dict[str, t.Any] = {
+        "gb200-1": {"data": DATA, **FRESH}, "bare": {"data": {"devices": []}, **FRESH}, "other": {}}
+    lines = rails.rail_table(records, ["gb200-1", "bare", "h9"], NOW)
     assert lines == [
-        "HOST     RAIL  PCI           NETDEV  RDMA        STATE    MTU  RDMA-MTU  ROCE-V2-GID          INDEX",
-        "gb200-1     0  0000:03:00.0  rail0   mlx5_0      ACTIVE  4200      4096  ::ffff:198.51.100.1      5",
-        "gb200-1     1  0002:03:00.0  rail0   rocep3s0f0  ACTIVE  4200      4096  -                        -",
-        "bare        -  no rails      -       -           -          -         -  -                        -",
-        "h9          -  no record     -       -           -          -         -  -                        -",
+        "HOST     RAIL  PCI           NETDEV  RDMA        STATE    MTU  RDMA-MTU  ROCE-V2-GID          INDEX  AGE",
+        "gb200-1     0  0000:03:00.0  rail0   mlx5_0      ACTIVE  4200      4096  ::ffff:198.51.100.1      5   9s",
+        "gb200-1     1  0002:03:00.0  rail0   rocep3s0f0  ACTIVE  4200      4096  -                        -   9s",
+        "bare        -  no rails      -       -           -          -         -  -                        -   9s",
+        "h9          -  no record     -       -           -          -         -  -                        -    -",
+        "h9: no record: no run has met this host yet",
     ]
+
+
+@pytest.mark.parametrize(("time", "age", "old"), [
+    ("2026-03-08T11:58:09Z", "2min", False), ("2026-03-07T12:00:09Z", "24h", False),
+    ("2026-03-07T12:00:08Z", "24h", True),
+    ("2026-03-01T12:00:00Z", "7d", True), (None, "?", True), ("yesterday", "?", True),
+    # A clock that was set back: not old.
+    ("2026-03-08T12:00:30Z", "0s", False),
+])
+def test_an_old_record_is_called_old(time: t.Any, age: str, old: bool) -> None:
+    lines = rails.rail_table({"h1": {"data": DATA, "time": time}}, ["h1"], NOW)
+    assert lines[1].split()[-1] == age
+    assert [line.startswith("h1: old record: ") for line in lines[3:]] == ([True] if old else [])
+    # With a limit of a year only a record without a time is old.
+    assert len(rails.rail_table({"h1": {"data": DATA, "time": time}}, ["h1"], NOW, 8760)[3:]) == (age == "?")
 
 
 @pytest.mark.parametrize(("records", "hosts", "message"), [
@@ -135,9 +157,9 @@ def test_table() -> None:
 ])
 def test_table_of_something_else(records: t.Any, hosts: t.Any, message: str) -> None:
     with pytest.raises(ShapeError, match=message):
-        rails.rail_table(records, hosts)
+        rails.rail_table(records, hosts, NOW)
 
 
 def test_rows_are_in_rail_order() -> None:
     data = {"devices": [{**DATA["devices"][1], "rail": 0}, {**DATA["devices"][0], "rail": 1}]}
-    assert [line.split()[1] for line in rails.rail_table({"h": {"data": data}}, ["h"])[1:]] == ["0", "1"]
+    assert [line.split()[1] for line in rails.rail_table({"h": {"data": data, **FRESH}}, ["h"], NOW)[1:]] == ["0", "1"]
