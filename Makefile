@@ -1,6 +1,6 @@
 # The one description of what is installed, tested and run; .ci/run calls `make test`.
 .DELETE_ON_ERROR:
-.PHONY: help setup lab lab-down test full lint unit py39 sanity fuzz integration molecule faults fresh bench sim
+.PHONY: help setup lab lab-down test full lint unit py39 sanity fuzz integration molecule faults fresh bench sim runner-demo
 
 PYTHON ?= python3
 VENV := .venv
@@ -13,6 +13,9 @@ setup: ## what make lab and make test need: Debian packages (listed first), .ven
 
 lab: setup ## start the lab, run site.yml on it, show what came out
 	@PYTHONPATH=. $(VENV)/bin/python tools/lab_demo.py
+
+runner-demo: setup ## site.yml and the gate on the running lab through ansible-runner, as CI would
+	@$(VENV)/bin/python tools/runner_demo.py
 
 lab-down: ## remove the lab's hosts; the caches stay
 	@./lab/lab down

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
-from ansible_collections.aidc.gpu_cluster.plugins.module_utils._gate import argspec, report, store
+from ansible_collections.aidc.gpu_cluster.plugins.module_utils._gate import argspec, junit, report, store
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._gate.report import HostFacts
+from ansible_collections.aidc.gpu_cluster.plugins.plugin_utils.fleet_lock import fleet_lock
 
 # What the role registers, by field of HostFacts.
 REGISTERED = {
@@ -59,11 +60,13 @@ class ActionModule(ActionBase):
 
     def _records(self, names: list[str], hosts: report.Hosts, folder: Path, now: datetime) -> list[dict[str, t.Any]]:
         check_mode = bool(self._task.check_mode)
-        records = []
-        for name in names:
-            record = report.record(name, hosts, now.strftime(store.TIME_FORMAT), check_mode)
-            if not check_mode:
+        records = [report.record(name, hosts, now.strftime(store.TIME_FORMAT), check_mode) for name in names]
+        if check_mode:
+            return records
+        # A report and its log belong together.
+        with fleet_lock(folder, "nccl_gate_report", "nccl_gate_report_dir"):
+            for record in records:
                 head = record["hosts"][0] if record["hosts"] else ""
                 store.write(folder, record, str(hosts[head].test.get("log") or "") if head in hosts else "")
-            records.append(record)
+            store.write_junit(folder, junit.render_pools(records))
         return records

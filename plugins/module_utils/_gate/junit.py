@@ -8,6 +8,9 @@ import re
 import typing as t
 from xml.etree import ElementTree
 
+from .document import exit_code
+from .report import NOT_TESTED
+
 # XML 1.0 has no way to write these, not even escaped.
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -25,6 +28,22 @@ def render(document: Document) -> str:
     cases = [_case(name, "verdict", *_outcome(verdict["exit_code"], verdict["label"], verdict["reason"]))]
     for row in (document["heat"] or {"rows": []})["rows"]:
         cases.append(_case(name, row["node"], *_of_node(row, document)))
+    return _suites(name, cases)
+
+
+def render_pools(records: t.Iterable[Document]) -> str:
+    """The records of the role's pools, a case for each. NOT TESTED is skipped, no verdict an error."""
+    cases = []
+    for record in records:
+        name = "gate (SIMULATED)" if record["simulated"] else "gate"
+        code = 0 if record["passed"] else exit_code(record["state"])
+        outcome = ("skipped", record["label"]) if record["state"] == NOT_TESTED \
+            else _outcome(code, record["label"], record["reason"])
+        cases.append(_case(name, record["pool"], *outcome))
+    return _suites("gate", cases)
+
+
+def _suites(name: str, cases: t.Sequence[ElementTree.Element]) -> str:
     counts = {f"{tag}s" if tag != "skipped" else tag: str(sum(case.find(tag) is not None for case in cases))
               for tag in ("failure", "error", "skipped")}
     suite = ElementTree.Element("testsuite", {"name": name, "tests": str(len(cases)), **counts})

@@ -16,6 +16,8 @@ from .report import NOT_TESTED, SCHEMA_VERSION
 FILE_MODE = 0o600
 DIRECTORY_MODE = 0o700
 TIME_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
+# No pool can have this name: a pool's has no dot.
+JUNIT = "gate.junit.xml"
 _POOL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
 
 
@@ -39,6 +41,16 @@ def write(folder: Path, record: t.Mapping[str, t.Any], log: str) -> Path:
             write_atomic(path.with_suffix(".log"), log, FILE_MODE, DIRECTORY_MODE)
         else:
             remove(path.with_suffix(".log"))
+    except OSError as error:
+        raise StoreError(f"{path}: {error.strerror or error}; check nccl_gate_report_dir") from error
+    return path
+
+
+def write_junit(folder: Path, text: str) -> Path:
+    """All pools of this run in one file, for CI."""
+    path = folder / JUNIT
+    try:
+        write_atomic(path, text, FILE_MODE, DIRECTORY_MODE)
     except OSError as error:
         raise StoreError(f"{path}: {error.strerror or error}; check nccl_gate_report_dir") from error
     return path

@@ -1,7 +1,7 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 # PRIVATE: for this collection only; it may change in any release.
-"""One lock per host around everything that changes it, so that two operators do not mix their writes."""
+"""Locks, so that two operators do not mix their writes: one per host around everything that changes it, and others."""
 from __future__ import annotations
 
 import contextlib
@@ -11,6 +11,7 @@ import os
 import pwd
 import typing as t
 from datetime import datetime, timezone
+from pathlib import Path
 
 from .errors import AidcError, Problem
 from .machine import Machine
@@ -39,8 +40,7 @@ def _holder(descriptor: int) -> str:
         return "a holder that left no name"
 
 
-def _open(machine: Machine) -> int:
-    path = machine.path(LOCK_FILE)
+def _open(path: Path, name: str) -> int:
     path.parent.mkdir(parents=True, exist_ok=True)
     flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
@@ -50,16 +50,16 @@ def _open(machine: Machine) -> int:
         except FileNotFoundError:
             descriptor = os.open(path, flags | os.O_CREAT, 0o600)
     except OSError as error:
-        hint = "run as root; remove the file if it is not a plain file of root"
-        raise AidcError([Problem(LOCK_FILE, error.strerror or str(error), "the host's lock file", hint)]) from error
+        hint = "run as the owner of its folder; remove it if it is not a plain file of that user"
+        raise AidcError([Problem(name, error.strerror or str(error), "a lock file", hint)]) from error
     owner = os.fstat(descriptor).st_uid
     if owner != os.geteuid():
         os.close(descriptor)
-        raise AidcError([Problem(LOCK_FILE, f"a file of uid {owner}", f"a file of uid {os.geteuid()}", "remove it")])
+        raise AidcError([Problem(name, f"a file of uid {owner}", f"a file of uid {os.geteuid()}", "remove it")])
     return descriptor
 
 
-def _take(descriptor: int, machine: Machine, wait_seconds: float) -> None:
+def _take(descriptor: int, name: str, machine: Machine, wait_seconds: float) -> None:
     deadline = machine.monotonic() + wait_seconds
     while True:
         try:
@@ -67,18 +67,27 @@ def _take(descriptor: int, machine: Machine, wait_seconds: float) -> None:
             return
         except BlockingIOError:
             if machine.monotonic() >= deadline:
-                problem = Problem(LOCK_FILE, f"held by {_holder(descriptor)}", "a free lock",
+                problem = Problem(name, f"held by {_holder(descriptor)}", "a free lock",
                                   "wait for that run to end, then start again")
                 raise AidcError([problem]) from None
         machine.sleep(POLL_SECONDS)
 
 
+def host_lock(
+    machine: Machine, what: str, wait_seconds: float = WAIT_SECONDS,
+) -> contextlib.AbstractContextManager[None]:
+    """Hold the host's lock."""
+    return file_lock(machine, machine.path(LOCK_FILE), LOCK_FILE, what, wait_seconds)
+
+
 @contextlib.contextmanager
-def host_lock(machine: Machine, what: str, wait_seconds: float = WAIT_SECONDS) -> t.Iterator[None]:
-    """Hold the host's lock; the kernel frees it when this process ends, however it ends."""
-    descriptor = _open(machine)
+def file_lock(
+    machine: Machine, path: Path, name: str, what: str, wait_seconds: float = WAIT_SECONDS,
+) -> t.Iterator[None]:
+    """Hold the lock file ``path``, called ``name``; the kernel frees it when this process ends, however it ends."""
+    descriptor = _open(path, name)
     try:
-        _take(descriptor, machine, wait_seconds)
+        _take(descriptor, name, machine, wait_seconds)
         since = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
         holder = {"pid": machine.pid, "user": _user(), "what": what, "since": since}
         os.ftruncate(descriptor, 0)

@@ -6,6 +6,7 @@ import json
 import typing as t
 from pathlib import Path
 from types import SimpleNamespace
+from xml.etree import ElementTree
 
 import pytest
 from ansible.errors import AnsibleActionFail
@@ -61,6 +62,8 @@ def test_a_pass_is_reported_and_written(run: t.Callable[..., t.Any], tmp_path: P
     record = json.loads((tmp_path / "gate" / "l40s.json").read_text(encoding="utf-8"))
     assert record["run_id"] == "l40s-1" and record["passed"]
     assert (tmp_path / "gate" / "l40s.log").read_text(encoding="utf-8") == "the log"
+    case, = ElementTree.parse(tmp_path / "gate" / "gate.junit.xml").getroot()[0]
+    assert (case.get("name"), case.get("classname"), list(case)) == ("l40s", "gate (SIMULATED)", [])
     assert run({"a": variables("a")}, mode="verify")["failed_pools"] == []
 
 
@@ -70,7 +73,13 @@ def test_all_pools_are_reported_before_one_fails(run: t.Callable[..., t.Any], tm
     result = run(hostvars)
     assert result["failed_pools"] == ["l40s"] and "not in this run: b" in result["message"]
     assert [pool["pool"] for pool in result["pools"]] == ["l40s", "epyc"]
-    assert sorted(path.name for path in (tmp_path / "gate").iterdir()) == ["epyc.json", "l40s.json", "l40s.log"]
+    assert sorted(path.name for path in (tmp_path / "gate").iterdir()) == [
+        ".lock", "epyc.json", "gate.junit.xml", "l40s.json", "l40s.log"]
+    suite = ElementTree.parse(tmp_path / "gate" / "gate.junit.xml").getroot()[0]
+    assert [(case.get("name"), [child.tag for child in case]) for case in suite] == [
+        ("l40s", ["error"]), ("epyc", ["skipped"])]
+    assert {key: suite.get(key) for key in ("tests", "failures", "errors", "skipped")} == {
+        "tests": "2", "failures": "0", "errors": "1", "skipped": "1"}
     assert run({"c": quiet})["failed_pools"] == []
 
 
