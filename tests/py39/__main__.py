@@ -76,6 +76,9 @@ def main(arguments: list[str]) -> int:
         for part in ("layer", "payloads"):
             (work / part).mkdir()
         say(f"payloads of {payloads.write(work / 'payloads')} modules")
+        if large := payloads.too_large(work / "payloads"):
+            say(f"got payloads of {large} KiB, wanted at most what tests/budgets.yml says")
+            return 1
         tests = arguments or ["tests/py39", *(str(test.relative_to(ROOT)) for test in chosen)]
         environment = {
             "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LC_ALL": "C.UTF-8", "TERM": "dumb",
