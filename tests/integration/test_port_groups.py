@@ -182,5 +182,12 @@ def test_what_is_known_of_the_host(addressed: Lab, tmp_path: Path) -> None:
     assert [entry["kind"] for device in found["devices"] for entry in device["netdev_details"]] == ["uplink", "uplink"]
     assert (found["stack"]["backend"], found["needs_root"], found["problems"]) == ("inbox", [], [])
     assert found["devices"][1]["ports"][0]["counters"]["np_cnp_sent"] == 0
+    # The same without root: what was not read is named, and the rest is there.
+    file.write_text(file.read_text(encoding="utf-8").replace('"become": true', '"become": false'), encoding="utf-8")
+    play = addressed.play(str(file))
+    assert play.code == 0, play.text[-4000:]
+    plain = play.results("aidc.gpu_cluster.mlx5_info")[HOST]
+    assert [device["pci"] for device in plain["devices"]] == [device["pci"] for device in found["devices"]]
+    assert plain["needs_root"] != []
     # The class asks for more than this lab's PCIe link has.
     assert [finding["object"] for finding in found["findings"]] == [f"PCIe link of {PCI}"]
