@@ -179,5 +179,5 @@ def store(folder: Path, files: Files, different: t.Iterable[str], gone: t.Iterab
     for name in sorted(different, key=lambda name: name == MANIFEST):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(files.get(name) if name in files else manifest(files), encoding="utf-8")
+        path.write_text(files[name] if name in files else manifest(files), encoding="utf-8")
         path.chmod(FILE_MODE)

@@ -72,7 +72,7 @@ def domain_problems(hosts: t.Mapping[str, t.Mapping[str, t.Any]]) -> list[str]:
     found = []
     for domain, names in members.items():
         limits = [hosts[name].get(f"{PREFIX}nvlink_domain_trays") for name in names]
-        most = max((limit for limit in limits if _integer(limit)), default=0)
+        most = max((int(limit) for limit in limits if limit is not None and _integer(limit)), default=0)
         if most and len(names) > most:
             found.append(f"nvlink_domain {domain}: got {len(names)} hosts ({names[0]} ... {names[-1]}), wanted at most "
                          f"{most} (node_class_nvlink_domain_trays)")

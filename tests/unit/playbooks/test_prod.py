@@ -6,10 +6,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -36,6 +36,12 @@ def playbook(*arguments: str, inventory: Path = PROD, cwd: Path = ROOT) -> subpr
     return run("ansible-playbook", *arguments, inventory=inventory, cwd=cwd)
 
 
+def processor_seconds() -> float:
+    """Of programs that were run and have ended; the time by the clock says more about the machine."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def words(text: str) -> str:
     return " ".join(text.split())
 
@@ -47,6 +53,17 @@ def copy(tmp_path: Path) -> Path:
         shutil.copytree(ROOT / "inventories" / name, tmp_path / name, symlinks=True,
                         ignore=shutil.ignore_patterns(".rendered", ".state"))
     return tmp_path / "prod"
+
+
+@pytest.fixture
+def small(copy: Path) -> Path:
+    """The first two hosts of each leaf."""
+    data = yaml.safe_load((copy / "hosts.yml").read_text(encoding="utf-8"))
+    for group in data["all"]["children"].values():
+        if "hosts" in group:
+            group["hosts"] = dict(list(group["hosts"].items())[:2])
+    (copy / "hosts.yml").write_text(yaml.safe_dump(data, sort_keys=False), encoding="utf-8")
+    return copy
 
 
 def fill_in(inventory: Path) -> None:
@@ -91,16 +108,15 @@ def test_validate_names_every_mark_at_once() -> None:
     marks = [f"{path.relative_to(PROD)}:{number}:" for path in sorted(PROD.rglob("*.yml"))
              for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1) if "CHANGEME" in line]
     assert len(marks) > 20
-    start = time.monotonic()
+    start = processor_seconds()
     done = playbook("playbooks/validate.yml")
-    seconds = time.monotonic() - start
+    seconds = processor_seconds() - start
     assert done.returncode == 2
     out = words(done.stdout)
     assert [mark for mark in marks if f"{PROD}/{mark}" not in out] == []
     for key in ("group_vars/l40s/10-site.yml:12: nccl_gate_min_busbw_gbps", "aidc_sources.apt.repositories[0].key",
                 "leaf_nvl1.yml:3: rail_network_subnets", "00-common.yml:7: roce_qos_dscp", "hosts.yml:4: all"):
         assert f"{key}: still marked CHANGEME" in out, key
-    # Two processors and a busy machine; the aim is 10 s.
     assert seconds < 10, f"{seconds:.1f} s"
 
 
@@ -169,10 +185,10 @@ def render(folder: Path, *arguments: str, inventory: Path = PROD) -> subprocess.
 @pytest.fixture(scope="module")
 def rendered(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, float]:
     folder = tmp_path_factory.mktemp("rendered") / "out"
-    start = time.monotonic()
+    start = processor_seconds()
     done = render(folder)
     assert done.returncode == 0, done.stdout + done.stderr
-    return folder, time.monotonic() - start
+    return folder, processor_seconds() - start
 
 
 def texts(folder: Path, names: tuple[str, ...] = ("",)) -> dict[str, str]:
@@ -209,35 +225,37 @@ def test_the_addresses_are_those_of_the_plan(rendered: tuple[Path, float]) -> No
     assert len(found) == len(set(found)) == 36 * 4 + 16 * 2 + 32
 
 
-def test_a_second_render_changes_nothing_and_a_host_less_is_removed(copy: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "out"
-    assert "changed=1" in render(folder, inventory=copy).stdout
+def test_a_second_render_changes_nothing_and_a_host_less_is_removed(small: Path) -> None:
+    folder = small / ".rendered"  # the default
+    assert "changed=1" in playbook("playbooks/render.yml", inventory=small).stdout
     before = texts(folder)
-    assert "changed=0" in render(folder, inventory=copy).stdout
-    text = (copy / "hosts.yml").read_text(encoding="utf-8")
-    text = text.replace("        epyc-32: {rail_network_node_index: 32}\n", "")
-    (copy / "hosts.yml").write_text(text, encoding="utf-8")
-    assert "changed=1" in render(folder, "--check", inventory=copy).stdout
+    assert "changed=0" in render(folder, inventory=small).stdout
+    text = (small / "hosts.yml").read_text(encoding="utf-8")
+    assert "epyc-02:" in text
+    text = text.replace("        epyc-02:\n          rail_network_node_index: 2\n", "")
+    (small / "hosts.yml").write_text(text, encoding="utf-8")
+    assert "changed=1" in render(folder, "--check", inventory=small).stdout
     assert texts(folder) == before, "check mode writes nothing"
-    done = render(folder, inventory=copy)
+    done = render(folder, inventory=small)
     assert done.returncode == 0, done.stdout
     after = texts(folder)
-    assert {name.split("/")[1] for name in set(before) - set(after)} == {"epyc-32"}
+    assert {name.split("/")[1] for name in set(before) - set(after)} == {"epyc-02"}
     assert {name for name in after if after[name] != before[name]} == {"manifest.sha256", "pools/epyc9754/run.yml"}
 
 
 @pytest.mark.parametrize(("owner", "path"), [
     ("netplan", "files/etc/netplan/90-aidc-rails.yaml"),
     ("networkmanager", "files/etc/NetworkManager/system-connections/aidc-rail0.nmconnection")])
-def test_another_owner(tmp_path: Path, owner: str, path: str) -> None:
-    done = render(tmp_path / "out", "-e", f"aidc_render_owner={owner}")
+def test_another_owner(small: Path, owner: str, path: str) -> None:
+    done = render(small / ".out", "-e", f"aidc_render_owner={owner}", inventory=small)
     assert done.returncode == 0, done.stdout
-    assert "198.51.100.1/31" in (tmp_path / "out/hosts/gb1-01" / path).read_text(encoding="utf-8")
+    assert "198.51.100.1/31" in (small / ".out/hosts/gb1-01" / path).read_text(encoding="utf-8")
 
 
-def test_what_cannot_be_rendered_is_named(tmp_path: Path) -> None:
-    done = render(tmp_path / "out", "-e", "roce_qos_dscp=64", "-e", "nccl_gate_processes_per_host=3")
+def test_what_cannot_be_rendered_is_named(small: Path) -> None:
+    arguments = ("-e", "roce_qos_dscp=64", "-e", "nccl_gate_processes_per_host=3")
+    done = render(small / ".out", *arguments, inventory=small)
     assert done.returncode == 2
     assert "pool gb200: processes_per_host: got 3, wanted a divisor of gpus_per_host (4)" in words(done.stdout)
     assert "gb1-01: roce_qos: dscp of 0000:03:00.0: got 64, wanted 0 to 63" in words(done.stdout)
-    assert not (tmp_path / "out").exists()
+    assert not (small / ".out").exists()

@@ -59,9 +59,10 @@ def test_a_domain_with_too_many_trays() -> None:
 
 
 def test_deviations() -> None:
-    data = {"gb200": {"node_class_architecture": "aarch64", "mlx5_port_mtu_bytes": 4200, "derived": "{{ other }}"},
-            "l40s": {"nccl_gate_environment": {}}}
-    hosts = {
+    data: dict[str, dict[str, t.Any]] = {
+        "gb200": {"node_class_architecture": "aarch64", "mlx5_port_mtu_bytes": 4200, "derived": "{{ other }}"},
+        "l40s": {"nccl_gate_environment": {}}}
+    hosts: dict[str, dict[str, t.Any]] = {
         "g1": {"node_class_architecture": "x86_64", "mlx5_port_mtu_bytes": 4200, "derived": [1]},
         "g2": {"node_class_architecture": "x86_64", "mlx5_port_mtu_bytes": 9000, "derived": []},
         "g3": {"node_class_architecture": "x86_64"},
