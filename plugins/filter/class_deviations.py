@@ -49,7 +49,7 @@ _value:
 import typing as t
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.aidc.gpu_cluster.plugins.module_utils._site.classes import deviations
+from ansible_collections.aidc.gpu_cluster.plugins.module_utils._site.classes import NAME, deviations
 
 
 def class_deviations(hostvars: t.Any, groups: t.Any, classes: t.Any) -> list[str]:
@@ -66,7 +66,7 @@ def class_deviations(hostvars: t.Any, groups: t.Any, classes: t.Any) -> list[str
             if host not in hostvars:
                 raise AnsibleFilterError(f"class_deviations: groups[{name!r}]: got {host!r}, which has no hostvars")
             values = hostvars[host]
-            hosts[host] = {key: values[key] for key in data if key in values}
+            hosts[host] = {key: values[key] for key in {**data, NAME: ""} if key in values}
     return deviations(hosts, members, classes)
 
 

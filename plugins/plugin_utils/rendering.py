@@ -57,6 +57,7 @@ class Fleet:
         options, problems = addresses.plan({host: found for host, found in values.items()
                                             if found.get(addresses.VARIABLE)})
         fleet = {"hosts": options, "problems": []}
+        self.planned = set(options)
         for view in self.views.values():
             view.values["__rail_network_fleet"] = fleet
         return [problem.text() for problem in problems]
@@ -78,6 +79,9 @@ class Fleet:
                 try:
                     if not view.runs(task):
                         continue
+                    if name == "rail_network" and host not in self.planned:
+                        raise render.RenderError(f"{addresses.VARIABLE}: got none, wanted one entry per rail; or "
+                                                 "rail_network_mode: off")
                     rendered = render.role(name, view.args(task), self.owner)
                 except (render.RenderError, AnsibleError) as error:
                     self.problems.append(f"{host}: {name}: {error}")

@@ -10,6 +10,8 @@ import typing as t
 
 CLASSES = ("gb200", "l40s", "epyc9754")
 PREFIX = "node_class_"
+NAME = f"{PREFIX}name"
+Hosts = t.Mapping[str, t.Mapping[str, t.Any]]
 _PCI_ID = re.compile(r"[0-9a-f]{4}:[0-9a-f]{4}")
 
 
@@ -55,15 +57,15 @@ def class_problems(values: t.Mapping[str, t.Any], node_class: str) -> list[str]:
             found.append(f"{variable}: got {values[variable]!r}, wanted {wanted}")
     unknown = sorted(name for name in values if name.startswith(PREFIX) and name not in VARIABLES)
     found += [f"{name}: got a variable that no class has, wanted one of {', '.join(VARIABLES)}" for name in unknown]
-    if not found and values.get(f"{PREFIX}name", node_class) != node_class:
-        found.append(f"{PREFIX}name: got {values[f'{PREFIX}name']}, wanted {node_class}, the host's group")
+    if not found and values.get(NAME, node_class) != node_class:
+        found.append(f"{NAME}: got {values[NAME]}, wanted {node_class}, the host's group")
     rails, count = values.get("mlx5_port_rails"), values.get(f"{PREFIX}rail_count")
     if not found and isinstance(rails, list) and count and len(rails) != count:
         found.append(f"{PREFIX}rail_count: got {count}, wanted {len(rails)}, as mlx5_port_rails has; or other rails")
     return found
 
 
-def domain_problems(hosts: t.Mapping[str, t.Mapping[str, t.Any]]) -> list[str]:
+def domain_problems(hosts: Hosts) -> list[str]:
     """NVLink domains with more trays than fit."""
     members: dict[str, list[str]] = {}
     for host, values in hosts.items():
@@ -88,26 +90,38 @@ def _text(value: t.Any) -> str:
     return json.dumps(value, sort_keys=True, default=str)
 
 
+def _lines(node_class: str, key: str, wanted: t.Any, names: t.Sequence[str], hosts: Hosts) -> list[str]:
+    others: dict[str, list[str]] = {}
+    for name in names:
+        if not hosts[name].get(NAME) and key not in hosts[name]:
+            continue
+        got = _text(hosts[name][key]) if key in hosts[name] else "not set"
+        if got != _text(wanted):
+            others.setdefault(got, []).append(name)
+    return [f"{node_class}: {key}: class {_text(wanted)}, here {got}: {_who(found, names)}"
+            for got, found in others.items()]
+
+
+def _who(found: t.Sequence[str], names: t.Sequence[str]) -> str:
+    return f"all {len(found)} hosts" if len(found) == len(names) > 1 else ", ".join(found)
+
+
 def deviations(
-    hosts: t.Mapping[str, t.Mapping[str, t.Any]], members: t.Mapping[str, t.Sequence[str]],
-    classes: t.Mapping[str, t.Mapping[str, t.Any]],
+    hosts: Hosts, members: t.Mapping[str, t.Sequence[str]], classes: t.Mapping[str, t.Mapping[str, t.Any]],
 ) -> list[str]:
     """One line for each class, key and value that hosts have other than their class.
 
     ``members`` names the hosts of each class in order. A value that the class derives from others (a template) is
-    not compared: what it is derived from is.
+    not compared: what it is derived from is. Of a host that does not have the class at all only that is said, and
+    what it sets itself.
     """
     lines = []
     for node_class, names in members.items():
+        without = [name for name in names if not hosts[name].get(NAME)]
+        if without and classes.get(node_class):
+            lines.append(f"{node_class}: the class is not in use (inventories/classes/{node_class}.yml as "
+                         f"group_vars/{node_class}/00-class.yml): {_who(without, names)}")
         for key, wanted in classes.get(node_class, {}).items():
-            if is_template(wanted):
-                continue
-            others: dict[str, list[str]] = {}
-            for name in names:
-                got = _text(hosts[name].get(key))
-                if got != _text(wanted):
-                    others.setdefault(got, []).append(name)
-            for got, found in others.items():
-                who = f"all {len(found)} hosts" if len(found) == len(names) > 1 else ", ".join(found)
-                lines.append(f"{node_class}: {key}: class {_text(wanted)}, here {got}: {who}")
+            if not is_template(wanted):
+                lines += _lines(node_class, key, wanted, names, hosts)
     return lines

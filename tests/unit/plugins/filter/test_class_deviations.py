@@ -15,9 +15,10 @@ def use(hostvars: t.Any, groups: t.Any, classes: t.Any) -> list[str]:
 
 
 def test_hosts_of_the_groups_are_compared() -> None:
-    hostvars = {"g1": {"a": 2, "secret": 1 / 3}, "login": {}}
+    hostvars = {"g1": {"node_class_name": "gb200", "a": 2, "secret": 1 / 3}, "login": {}}
     groups = {"gb200": ["g1"], "all": ["g1", "login"]}
-    assert use(hostvars, groups, {"gb200": {"a": 1}, "l40s": {"a": 1}}) == ["gb200: a: class 1, here 2: g1"]
+    classes = {"gb200": {"node_class_name": "gb200", "a": 1}, "l40s": {"a": 1}}
+    assert use(hostvars, groups, classes) == ["gb200: a: class 1, here 2: g1"]
 
 
 @pytest.mark.parametrize(("hostvars", "groups", "classes", "text"), [

@@ -67,6 +67,7 @@ def test_repositories_of_the_site() -> None:
 
 @pytest.mark.parametrize(("values", "text"), [
     ({"rail_network_node_index": 300}, "rail_network_node_index: got 300"),
+    ({"rail_network_rails": []}, "h1: rail_network: rail_network_rails: got none, wanted one entry per rail"),
     ({"roce_qos_dscp": 64}, "h1: roce_qos: dscp of 0000:41:00.0: got 64"),
     ({"nccl_gate_pool": "l40s", "nccl_gate_members": ["h1", "x"]},
      "pool l40s: got the hosts h1, x, wanted hosts of the node classes"),

@@ -62,17 +62,25 @@ def test_deviations() -> None:
     data: dict[str, dict[str, t.Any]] = {
         "gb200": {"node_class_architecture": "aarch64", "mlx5_port_mtu_bytes": 4200, "derived": "{{ other }}"},
         "l40s": {"nccl_gate_environment": {}}}
+    named = {"node_class_name": "of the class"}
     hosts: dict[str, dict[str, t.Any]] = {
-        "g1": {"node_class_architecture": "x86_64", "mlx5_port_mtu_bytes": 4200, "derived": [1]},
-        "g2": {"node_class_architecture": "x86_64", "mlx5_port_mtu_bytes": 9000, "derived": []},
-        "g3": {"node_class_architecture": "x86_64"},
-        "l1": {"nccl_gate_environment": {"NCCL_CROSS_NIC": "0"}},
+        "g1": {**named, "node_class_architecture": "x86_64", "mlx5_port_mtu_bytes": 4200, "derived": [1]},
+        "g2": {**named, "node_class_architecture": "x86_64", "mlx5_port_mtu_bytes": 9000, "derived": []},
+        "g3": {**named, "node_class_architecture": "x86_64"},
+        "l1": {**named, "nccl_gate_environment": {"NCCL_CROSS_NIC": "0"}},
     }
     members = {"gb200": ["g1", "g2", "g3"], "l40s": ["l1"]}
     assert classes.deviations(hosts, members, data) == [
         'gb200: node_class_architecture: class "aarch64", here "x86_64": all 3 hosts',
         "gb200: mlx5_port_mtu_bytes: class 4200, here 9000: g2",
-        "gb200: mlx5_port_mtu_bytes: class 4200, here null: g3",
+        "gb200: mlx5_port_mtu_bytes: class 4200, here not set: g3",
         'l40s: nccl_gate_environment: class {}, here {"NCCL_CROSS_NIC": "0"}: l1',
     ]
-    assert classes.deviations({"g1": {"a": 1}}, {"gb200": ["g1"]}, {"gb200": {"a": 1}}) == []
+    assert classes.deviations({"g1": {**named, "a": 1}}, {"gb200": ["g1"]}, {"gb200": {"a": 1}}) == []
+
+
+def test_hosts_without_their_class() -> None:
+    hosts = {"g1": {"a": 1}, "g2": {"a": 2}}
+    assert classes.deviations(hosts, {"gb200": ["g1", "g2"]}, {"gb200": {"a": 1, "b": 3}}) == [
+        "gb200: the class is not in use (inventories/classes/gb200.yml as group_vars/gb200/00-class.yml): all 2 hosts",
+        "gb200: a: class 1, here 2: g2"]
