@@ -141,7 +141,7 @@ def in_file(file: Path) -> list[str]:
 def files(root: Path) -> list[Path]:
     found = [path for top in TOPS for path in (root / top, *sorted((root / top).rglob("*")))]
     return [path for path in found if path.is_file() and not path.is_symlink()
-            and path.suffix not in (".md", ".pyc") and ".state" not in path.parts]
+            and path.suffix not in (".md", ".pyc") and not {".state", ".rendered"} & set(path.parts)]
 
 
 def findings(root: Path) -> list[str]:

@@ -25,7 +25,7 @@ def packages_of_roles() -> dict[str, set[str]]:
         role = file.parents[1].name
         data = yaml.safe_load(file.read_text(encoding="utf-8"))
         names = set(data.get(f"__{role}_packages_of", {}).get("Debian", []))
-        for vars_file in (ROOT / "inventories/lab/group_vars").glob("*.yml"):
+        for vars_file in (ROOT / "inventories/lab/group_vars").rglob("*.yml"):
             names |= set(yaml.safe_load(vars_file.read_text(encoding="utf-8")).get(f"{role}_packages", []))
         if names:
             found[role] = names

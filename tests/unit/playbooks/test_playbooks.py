@@ -33,12 +33,18 @@ def inventory(folder: Path, hosts: dict[str, t.Any]) -> Path:
     return folder
 
 
+def addressed(number: int) -> dict[str, t.Any]:
+    """Addresses of a host, as the lab's inventory says them."""
+    return {"rail_network_node_index": number, "rail_network_subnets": [f"10.21.{rail}.0/24" for rail in range(4)]}
+
+
 def words(text: str) -> str:
     return " ".join(text.split())
 
 
 def test_a_sound_inventory(tmp_path: Path) -> None:
-    path = inventory(tmp_path, {"gb200": {"g1": {}}, "l40s": {"l1": {}}, "epyc9754": {"e1": {}}, "login": {"x": {}}})
+    path = inventory(tmp_path, {"gb200": {"g1": addressed(1)}, "l40s": {"l1": addressed(2)},
+                                "epyc9754": {"e1": addressed(3)}, "login": {"x": {}}})
     done = playbook(path, "playbooks/validate.yml")
     assert done.returncode == 0, done.stdout
     assert "failed=0" in done.stdout
@@ -56,9 +62,8 @@ def test_messages_name_file_and_key(tmp_path: Path) -> None:
     out = words(done.stdout)
     assert done.returncode == 2
     assert "variables: mlx5_port_rails: got pci 0000:03:00.0 more than once" in out
-    assert f"{tmp_path}/group_vars/gb200.yml or {tmp_path}/host_vars/g1.yml" in out
-    assert "l1: classes: got l40s, wanted one" in out
-    assert "mlx5_port_mtu_bytes: got 1500, which gives RDMA MTU 1024" in out
+    assert f"edit {tmp_path}/group_vars/gb200/ or {tmp_path}/host_vars/g1.yml" in out
+    assert "l1: variables: mlx5_port_mtu_bytes: got 1500, which gives RDMA MTU 1024" in out
     assert "mlx5_port_rails: got []" in out
     assert f"two: classes: got gb200 and l40s, wanted one, edit {tmp_path}/hosts.yml" in out
 
