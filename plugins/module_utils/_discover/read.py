@@ -7,7 +7,10 @@ from __future__ import annotations
 import typing as t
 
 from .._host.errors import Problem
+from .._host.runner import Result
 from .model import Host, Port, pci_order
+
+MISSING = Result((), "missing").why()
 
 
 def _dict(data: t.Any, key: str) -> dict[str, t.Any]:
@@ -63,8 +66,9 @@ def _stack(info: t.Mapping[str, t.Any]) -> str:
 
 
 def _problems(data: t.Mapping[str, t.Any], key: str) -> list[Problem]:
+    """A program that is not installed is no wonder on a bare host."""
     return [Problem(*(str(item.get(name, "")) for name in ("object", "got", "wanted", "hint")))
-            for item in _list(data, key)]
+            for item in _list(data, key) if item.get("got") != MISSING]
 
 
 def _failure(result: t.Any) -> str | None:

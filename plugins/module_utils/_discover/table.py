@@ -9,7 +9,6 @@ import typing as t
 from .classify import gpu_text
 from .propose import Fleet, Proposal
 
-# No single space in a heading: the default callback breaks long lines there.
 HOSTS = ("HOST", "CLASS", "GPUS", "RAILS", "GB/S", "LINK-LAYER", "NVLINK", "OWNER", "OS", "STACK")
 RAILS = ("HOST", "RAIL", "PCI", "NETDEV", "GB/S", "LINK-LAYER", "SUBNET", "LLDP-NEIGHBOUR", "OWNER")
 DIFFERENCES = ("HOST", "OBJECT", "GOT", "WANTED", "HINT")

@@ -58,7 +58,7 @@ def _own_rails(one: Proposal, common: t.Sequence[str]) -> bool:
     return not set(_pcis(one)) <= set(common)
 
 
-def host_variables(one: Proposal, common: t.Sequence[str]) -> dict[str, t.Any]:
+def host_variables(one: Proposal, members: t.Sequence[Proposal]) -> dict[str, t.Any]:
     found: dict[str, t.Any] = {}
     if one.node_class is None:
         return found
@@ -66,7 +66,10 @@ def host_variables(one: Proposal, common: t.Sequence[str]) -> dict[str, t.Any]:
         found["nvlink_domain"] = one.nvlink_domain or CHANGEME
     if one.rails:
         found["rail_network_node_index"] = CHANGEME if one.node_index is None else one.node_index
-    if one.rails and _own_rails(one, common):
+    # Where no host of the class has a leaf, site_file says it once for all; a group's file outranks a leaf's variables.
+    if one.rails and one.leaf is None and any(member.leaf for member in members):
+        found["rail_network_subnets"] = CHANGEME
+    if one.rails and _own_rails(one, common_rails(members)):
         found["mlx5_port_rails"] = [{"rail": number, "pci": pci} for number, pci in enumerate(_pcis(one))]
     return found
 
@@ -78,8 +81,8 @@ def _shared(fleet: Fleet, connections: Connections) -> dict[str, t.Any]:
             if all_of and all(key in one and one[key] == all_of[0].get(key) for one in all_of)}
 
 
-def _host_lines(one: Proposal, common: t.Sequence[str], own: t.Mapping[str, t.Any]) -> list[str]:
-    values = {**own, **host_variables(one, common)}
+def _host_lines(one: Proposal, members: t.Sequence[Proposal], own: t.Mapping[str, t.Any]) -> list[str]:
+    values = {**own, **host_variables(one, members)}
     rails = values.pop("mlx5_port_rails", None)
     if rails is None:
         return [f"        {scalar(one.host.name)}: {flow(values) if values else ''}".rstrip()]
@@ -97,12 +100,11 @@ def hosts_file(fleet: Fleet, connections: Connections) -> str:
     for group in dict.fromkeys(one.group for one in fleet.proposals):
         members = _members(fleet, group)
         lines += [f"    {group}:", "      hosts:"]
-        common = common_rails(members)
         for one in members:
             own = {key: value for key, value in connections.get(one.host.name, {}).items()
                    if key in CONNECTION and key not in shared}
             lines += [f"        # {one.why}"] if one.node_class is None else []
-            lines += _host_lines(one, common, own)
+            lines += _host_lines(one, members, own)
     for leaf, subnets in fleet.leaves.items():
         lines += [f"    {leaf}:", "      hosts:"]
         mine = [one for one in fleet.proposals if one.leaf == leaf]
@@ -124,7 +126,7 @@ def site_file(one: NodeClass, members: t.Sequence[Proposal]) -> str:
         lines += ["mlx5_port_rails:", *rail_lines(common)]
     if common and "rail_network_rails" not in one.variables:
         lines.append('rail_network_rails: "{{ mlx5_port_rails }}"')
-    if common and not all(member.leaf for member in members):
+    if common and not any(member.leaf for member in members):
         lines.append(f"rail_network_subnets: {CHANGEME}  # in rail order; better in the group of each leaf")
     # These a site may well have otherwise; all else that differs is taken for a fault, and only reported.
     for key, values in (("architecture", {member.host.architecture for member in members}),

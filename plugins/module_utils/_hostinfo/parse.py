@@ -4,6 +4,7 @@
 """Parse what a host's files and tools say of it. Raises ValueError for text that is not theirs."""
 from __future__ import annotations
 
+import ipaddress
 import json
 import re
 import shlex
@@ -158,6 +159,9 @@ def ahosts(text: str) -> tuple[list[str], str | None]:
     lines = [line.split() for line in text.splitlines() if line.strip()]
     if not lines or any(len(fields) < 2 for fields in lines):
         raise ValueError("no addresses in it")
+    for fields in lines:
+        # A link-local address names its port behind a %.
+        ipaddress.ip_address(fields[0].partition("%")[0])
     return list(dict.fromkeys(fields[0] for fields in lines)), lines[0][2] if len(lines[0]) > 2 else None
 
 

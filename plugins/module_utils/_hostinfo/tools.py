@@ -10,6 +10,7 @@ import typing as t
 from .._host.errors import Problem
 from .._host.files import read_text
 from .._host.machine import Machine
+from .._host.runner import Result
 from .._host.sysfs import Sysfs
 from .._mlx5.info_io import loaded_stack
 from .._rail import detect
@@ -42,7 +43,12 @@ class Notes:
 def ask(machine: Machine, notes: Notes, name: str, argv: tuple[str, ...], parser: t.Callable[[str], T],
         root_only: bool = False) -> T | None:
     """The parsed answer; None with a word in ``notes`` where there is none."""
-    result = machine.tool(*argv)
+    return take(machine.tool(*argv), notes, name, argv, parser, root_only)
+
+
+def take(result: Result, notes: Notes, name: str, argv: tuple[str, ...], parser: t.Callable[[str], T],
+         root_only: bool = False) -> T | None:
+    """As ``ask``, for a tool that has answered."""
     wanted = "its usual output"
     if result.state == "ok":
         try:
@@ -77,11 +83,12 @@ def clock(machine: Machine, notes: Notes) -> model.TimeState:
 def names(machine: Machine, notes: Notes, hostname: str) -> dict[str, t.Any]:
     """The host's own name forwards, and its addresses back. getent exits 2 where there is no such name."""
     found: dict[str, t.Any] = {"addresses": None, "fqdn": None, "reverse": None}
-    result = machine.tool("getent", "ahosts", hostname)
+    argv = ("getent", "ahosts", hostname)
+    result = machine.tool(*argv)
     if result.state == "failed" and result.rc == 2:
         notes.why["names"] = f"{hostname} is unknown to the name services"
         return {**found, "addresses": []}
-    answer = ask(machine, notes, "names", ("getent", "ahosts", hostname), parse.ahosts)
+    answer = take(result, notes, "names", argv, parse.ahosts)
     if answer is None:
         return found
     forwards, canonical = answer

@@ -38,7 +38,7 @@ def test_a_host_that_did_not_answer(info: t.Any, error: str) -> None:
 def test_what_the_modules_found_is_kept_once() -> None:
     results = tray()
     one = {"object": "ip", "got": "x", "wanted": "y", "hint": "z"}
-    results.info["problems"] = [one]
+    results.info["problems"] = [one, {**one, "object": "ibv_devinfo", "got": "the program is not installed"}]
     results.mlx5["problems"] = [one]
     results.info["needs_root"], results.mlx5["needs_root"] = ["lldp"], ["/sys/kernel/debug/x", "lldp"]
     host = results.host()

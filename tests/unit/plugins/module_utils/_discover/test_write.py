@@ -19,7 +19,7 @@ all:
     gb200:
       hosts:
         g1: {ansible_host: "192.0.2.1", nvlink_domain: nvl1, rail_network_node_index: 1}
-        g2: {ansible_host: "192.0.2.2", nvlink_domain: CHANGEME, rail_network_node_index: CHANGEME}
+        g2: {ansible_host: "192.0.2.2", nvlink_domain: CHANGEME, rail_network_node_index: CHANGEME, @SUBNETS@}
     unknown:
       hosts:
         # its hardware is of no class
@@ -30,7 +30,7 @@ all:
       vars:
         rail_network_subnets: ["198.51.0.0/24", "198.51.1.0/24", "198.51.2.0/24", "198.51.3.0/24"]
 # nvlink_domain nvl1: 3f1b2c4d-0000-4000-8000-00000000000a.1
-"""
+""".replace("@SUBNETS@", "rail_network_subnets: CHANGEME")
 SITE = """\
 ---
 # What the class file does not say, or says differently: 00-class.yml is gb200 as it should be.
@@ -40,7 +40,6 @@ mlx5_port_rails:
   - {rail: 2, pci: "0010:03:00.0"}
   - {rail: 3, pci: "0012:03:00.0"}
 rail_network_rails: "{{ mlx5_port_rails }}"
-rail_network_subnets: CHANGEME  # in rail order; better in the group of each leaf
 """
 
 
@@ -67,6 +66,12 @@ def test_hosts_file() -> None:
     assert made["group_vars/gb200/00-class.yml"] == classes()[1].text
     assert set(made) == {"hosts.yml", "group_vars/all.yml", "group_vars/gb200/00-class.yml",
                          "group_vars/gb200/10-site.yml"}, "nothing for the unknown"
+
+
+def test_subnets_that_no_host_of_a_class_tells_are_asked_for_once() -> None:
+    made = files(bare(l40s()), bare(l40s("l2")))
+    assert "rail_network_subnets: CHANGEME  #" in made["group_vars/l40s/10-site.yml"]
+    assert "rail_network_subnets" not in made["hosts.yml"]
 
 
 def test_no_password_is_written() -> None:

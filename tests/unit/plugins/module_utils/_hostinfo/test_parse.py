@@ -134,5 +134,7 @@ def test_getent() -> None:
     text = "192.0.2.7       STREAM n1.example.com\n192.0.2.7       DGRAM\n192.0.2.7       RAW\n2001:db8::7 STREAM\n"
     assert parse.ahosts(text) == (["192.0.2.7", "2001:db8::7"], "n1.example.com")
     assert parse.hosts("192.0.2.7       n1.example.com n1\n\n") == {"192.0.2.7": ["n1.example.com", "n1"]}
-    with pytest.raises(ValueError):
-        parse.ahosts("")
+    assert parse.ahosts("fe80::1%eth0 STREAM n1\n") == (["fe80::1%eth0"], "n1")
+    for bad in ("", "one\n", "no address here\n"):
+        with pytest.raises(ValueError):
+            parse.ahosts(bad)
