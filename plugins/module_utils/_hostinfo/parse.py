@@ -81,7 +81,9 @@ def fabrics(text: str) -> list[Fabric]:
     """The part "Fabric" of each GPU in ``nvidia-smi -q``. A GPU without one (old drivers) is left out."""
     if "NVSMI LOG" not in text:
         raise ValueError("no heading NVSMI LOG")
-    found, values, depth = [], {}, -1
+    found: list[Fabric] = []
+    values: dict[str, str] = {}
+    depth = -1
     for line in [*text.splitlines(), "end"]:
         indent = len(line) - len(line.lstrip())
         if depth >= 0 and line.strip() and indent <= depth:

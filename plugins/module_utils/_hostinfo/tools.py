@@ -147,8 +147,8 @@ def network(machine: Machine, notes: Notes) -> tuple[dict[str, t.Any], list[mode
     machine = dataclasses.replace(machine, run=Once(machine.run))
     links = ask(machine, notes, "netdevs", ("ip", "-d", "-j", "addr", "show"), parse_addresses)
     node, troubles = read_owners(machine)
-    for problem in troubles:
-        notes.trouble("network_owner", problem)
+    for trouble in troubles:
+        notes.trouble("network_owner", trouble)
     netdevs, findings = [], []
     for name, link in (links or {}).items():
         if name == _LOOPBACK:
