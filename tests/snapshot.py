@@ -36,9 +36,9 @@ COMMANDS = (
     ("systemctl", "list-unit-files", "--no-legend", "--plain"),
     ("systemctl", "list-units", "--all", "--no-legend", "--plain", "--type=service,socket,timer,target"),
 )
-# Units that come and go with SSH logins and timers; NetworkManager's dispatcher, and hostnamed, end when idle.
+# Units that come and go with SSH logins and timers; NetworkManager's dispatcher, hostnamed and timedated end when idle.
 PASSING = ("session-", "user@", "user-", "systemd-tmpfiles-clean", "ssh@", "sshd@", "systemd-hostnamed.",
-           "NetworkManager-dispatcher.")
+           "NetworkManager-dispatcher.", "systemd-timedated.")
 # A snapshot that sees little would find no change.
 LEAST = {"/etc/": 300, "/usr/": 5000, "/sys/": 50, "/proc/sys/net/": 50, "ip ": 5, "systemctl ": 50}
 SHOWN = 30

@@ -16,7 +16,7 @@ from lab.hardware.spec import NodeSpec
 
 def binds(spec: NodeSpec) -> list[tuple[str, str]]:
     """(path in the FUSE root, path below the host's root to bind it on); all are directories."""
-    roots = sorted({rail.root for rail in spec.rails})
+    roots = sorted({function.root for function in spec.functions})
     return [
         ("net", "sys/class/net"),
         ("infiniband", "sys/class/infiniband"),

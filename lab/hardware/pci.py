@@ -1,6 +1,6 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""PCI side of a rail: configuration space and the attributes of the function and its root port."""
+"""PCI side of a rail or a GPU: configuration space and the attributes of the function and its root port."""
 from __future__ import annotations
 
 import errno
@@ -9,7 +9,7 @@ import struct
 from collections.abc import Callable
 
 from lab.hardware.nodes import Attr, File, Link, Node, fail
-from lab.hardware.spec import PCI, RailSpec
+from lab.hardware.spec import PCI, FunctionSpec, GpuSpec, RailSpec
 
 CONFIG_SIZE = 4096
 UNPRIVILEGED_SIZE = 64  # what the kernel lets others than root read
@@ -27,7 +27,12 @@ def bar_address(rail: RailSpec) -> int:
     return 0x380000000000 + rail.rail * 0x1000000000
 
 
-def _express(rail: RailSpec, port_type: int) -> bytes:
+def gpu_bar_address(gpu: GpuSpec) -> int:
+    """Above those of the rails."""
+    return 0x480000000000 + gpu.gpu * 0x1000000000
+
+
+def _express(rail: FunctionSpec, port_type: int) -> bytes:
     """PCI Express capability: enough for lspci's DevCtl and LnkSta lines (mlx5-roce 5.6)."""
     speed = SPEED_CODES.get(rail.pcie_speed.split()[0], 5)
     link = speed | int(rail.pcie_width) << 4
@@ -54,7 +59,17 @@ def function_config(rail: RailSpec) -> bytearray:
     return config
 
 
-def bridge_config(rail: RailSpec) -> bytearray:
+def gpu_config(gpu: GpuSpec) -> bytearray:
+    """A GPU is the only function of its device."""
+    config = _header(gpu.vendor, gpu.device, gpu.pci_class, gpu.revision, 0x00)
+    struct.pack_into("<Q", config, 0x10, gpu_bar_address(gpu) | 0xC)
+    struct.pack_into("<HH", config, 0x2C, int(gpu.subsystem_vendor, 16), int(gpu.subsystem_device, 16))
+    express = _express(gpu, 0)
+    config[CAP_EXPRESS:CAP_EXPRESS + len(express)] = express
+    return config
+
+
+def bridge_config(rail: FunctionSpec) -> bytearray:
     config = _header(rail.bridge_vendor, rail.bridge_device, BRIDGE_CLASS, "0x00", 1)
     buses = [int(PCI.fullmatch(address).group(2), 16) for address in (rail.bridge, rail.pci)]  # type: ignore[union-attr]
     config[0x18:0x1B] = bytes([buses[0], buses[1], buses[1]])
@@ -97,7 +112,7 @@ def modalias(vendor: str, device: str, sub_vendor: str, sub_device: str, pci_cla
     return f"pci:v{v:08X}d{d:08X}sv{sv:08X}sd{sd:08X}bc{c >> 16:02X}sc{c >> 8 & 255:02X}i{c & 255:02X}"
 
 
-def _common(rail: RailSpec, ids: tuple[str, str, str, str, str], address: str, driver: str) -> dict[str, Node]:
+def _common(rail: FunctionSpec, ids: tuple[str, str, str, str, str], address: str, driver: str) -> dict[str, Node]:
     vendor, device, sub_vendor, sub_device, pci_class = ids
     alias = modalias(*ids)
     short = f"{int(vendor, 16):04X}:{int(device, 16):04X}"
@@ -119,11 +134,25 @@ def _resources(start: int) -> str:
     return "\n".join(" ".join(f"0x{value:016x}" for value in line) for line in lines)
 
 
+def _ids(function: FunctionSpec) -> tuple[str, str, str, str, str]:
+    return (function.vendor, function.device, function.subsystem_vendor, function.subsystem_device, function.pci_class)
+
+
+def gpu(spec: GpuSpec, privileged: Callable[[], bool]) -> dict[str, Node]:
+    """Attributes of a GPU's PCI function; without the driver nvidia there is nothing else (host-setup.md 4)."""
+    return {
+        **_common(spec, _ids(spec), spec.pci, ""),
+        "revision": Attr(spec.revision), "irq": Attr(str(spec.irq)), "enable": Attr("0"),
+        "resource": Attr(_resources(gpu_bar_address(spec))),
+        "config": Config(gpu_config(spec), privileged),
+        "subsystem": Link(posixpath.relpath("bus/pci", spec.pci_dir)),
+    }
+
+
 def function(rail: RailSpec, config: bytearray, privileged: Callable[[], bool]) -> dict[str, Node]:
     """Attributes of the NIC's PCI function (mlx5-roce 6.2), without driver, netdev and RDMA device."""
-    ids = (rail.vendor, rail.device, rail.subsystem_vendor, rail.subsystem_device, rail.pci_class)
     return {
-        **_common(rail, ids, rail.pci, "DRIVER=mlx5_core\n"),
+        **_common(rail, _ids(rail), rail.pci, "DRIVER=mlx5_core\n"),
         "revision": Attr(rail.revision), "irq": Attr(str(rail.irq)), "enable": Attr("1"),
         "resource": Attr(_resources(bar_address(rail))),
         "config": Config(config, privileged),
@@ -131,8 +160,8 @@ def function(rail: RailSpec, config: bytearray, privileged: Callable[[], bool]) 
     }
 
 
-def bridge(rail: RailSpec, privileged: Callable[[], bool]) -> dict[str, Node]:
-    """Attributes of the root port above a NIC; no driver is shown for it."""
+def bridge(rail: FunctionSpec, privileged: Callable[[], bool]) -> dict[str, Node]:
+    """Attributes of the root port above a NIC or GPU; no driver is shown for it."""
     ids = (rail.bridge_vendor, rail.bridge_device, "0x0000", "0x0000", BRIDGE_CLASS)
     where = posixpath.dirname(rail.pci_dir)
     return {

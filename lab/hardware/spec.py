@@ -24,23 +24,46 @@ class SpecError(ValueError):
 
 
 @dataclass(frozen=True)
-class RailSpec:
-    """One mlx5 function with one port, as PCI, netdev and RDMA device."""
+class FunctionSpec:
+    """One PCI function below a root port of its own."""
 
-    rail: int
     pci: str
     root: str
     bridge: str
     bridge_vendor: str
     bridge_device: str
-    netdev: str
-    rdma: str
     vendor: str
     device: str
     subsystem_vendor: str
     subsystem_device: str
     pci_class: str
     revision: str
+    pcie_speed: str
+    pcie_width: str
+    numa_node: int
+    local_cpulist: str
+    irq: int
+
+    @property
+    def pci_dir(self) -> str:
+        """The PCI function's directory below /sys."""
+        return f"devices/{self.root}/{self.bridge}/{self.pci}"
+
+
+@dataclass(frozen=True)
+class GpuSpec(FunctionSpec):
+    """A GPU as the bus shows it: no driver, so nothing but the function."""
+
+    gpu: int
+
+
+@dataclass(frozen=True)
+class RailSpec(FunctionSpec):
+    """One mlx5 function with one port, as PCI, netdev and RDMA device."""
+
+    rail: int
+    netdev: str
+    rdma: str
     fw_ver: str
     board_id: str
     hca_type: str
@@ -48,11 +71,6 @@ class RailSpec:
     rate_gbps: int
     lanes: int
     lane_speed: str
-    pcie_speed: str
-    pcie_width: str
-    numa_node: int
-    local_cpulist: str
-    irq: int
     mac: str
     node_guid: str
     # As mstconfig shows the card; "N/A" where no capture has it.
@@ -62,11 +80,6 @@ class RailSpec:
     # Whether it has a link type to choose, and next-boot values that somebody set before delivery, by number.
     vpi: bool
     delivered: dict[str, int]
-
-    @property
-    def pci_dir(self) -> str:
-        """The PCI function's directory below /sys."""
-        return f"devices/{self.root}/{self.bridge}/{self.pci}"
 
     @property
     def uverbs(self) -> str:
@@ -83,6 +96,11 @@ class NodeSpec:
     rails: tuple[RailSpec, ...]
     # The NIC keeps its power through an OS reboot (mlx5-roce 5.5).
     bmc_powered: bool
+    gpus: tuple[GpuSpec, ...] = ()
+
+    @property
+    def functions(self) -> tuple[FunctionSpec, ...]:
+        return (*self.rails, *self.gpus)
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), indent=1, sort_keys=True) + "\n"
@@ -91,7 +109,8 @@ class NodeSpec:
     def from_json(cls, text: str) -> NodeSpec:
         data = json.loads(text)
         try:
-            return cls(**{**data, "rails": tuple(RailSpec(**rail) for rail in data["rails"])})
+            return cls(**{**data, "rails": tuple(RailSpec(**rail) for rail in data["rails"]),
+                          "gpus": tuple(GpuSpec(**gpu) for gpu in data.get("gpus", ()))})
         except (KeyError, TypeError) as error:
             raise SpecError(f"not a node specification: {error}") from error
 
@@ -134,6 +153,22 @@ def load_shape(name: str) -> dict[str, Any]:
     return shape
 
 
+def _check_keys(where: str, data: dict[str, Any], kind: type[FunctionSpec]) -> None:
+    names = {field.name for field in fields(kind)}
+    if set(data) != names:
+        raise SpecError(f"{where}: missing or unknown keys: {', '.join(sorted(set(data) ^ names))}")
+
+
+def _gpu(shape: dict[str, Any], number: int) -> GpuSpec:
+    own = shape["gpus"][number]
+    data = {**shape["gpu"], **own, "gpu": number, "local_cpulist": shape["numa_cpulist"][own["numa_node"]]}
+    where = f"shape {shape['class']}, GPU {number}"
+    _check_keys(where, data, GpuSpec)
+    if not PCI.fullmatch(data["pci"]):
+        raise SpecError(f"{where}: {data['pci']!r} is not a PCI address like 0008:01:00.0")
+    return GpuSpec(**data)
+
+
 def _rail(shape: dict[str, Any], host_index: int, number: int) -> RailSpec:
     own = shape["rails"][number]
     mac = mac_address(shape["mac_prefix"], host_index, number)
@@ -145,10 +180,7 @@ def _rail(shape: dict[str, Any], host_index: int, number: int) -> RailSpec:
         "mac": mac,
         "node_guid": node_guid(mac),
     }
-    names = {field.name for field in fields(RailSpec)}
-    if set(data) != names:
-        wrong = ", ".join(sorted(set(data) ^ names))
-        raise SpecError(f"shape {shape['class']}, rail {number}: missing or unknown keys: {wrong}")
+    _check_keys(f"shape {shape['class']}, rail {number}", data, RailSpec)
     rail = RailSpec(**data)
     if len(rail.netdev) > IFNAMSIZ_USABLE or rail.netdev != udev_name(rail.pci):
         raise SpecError(f"shape {shape['class']}, rail {number}: netdev {rail.netdev} should be {udev_name(rail.pci)}")
@@ -161,4 +193,5 @@ def node_spec(class_name: str, host_name: str, host_index: int) -> NodeSpec:
     rails = tuple(_rail(shape, host_index, number) for number in range(len(shape["rails"])))
     if not isinstance(shape.get("bmc_powered"), bool):
         raise SpecError(f"shape {class_name}: bmc_powered: got {shape.get('bmc_powered')!r}, wanted true or false")
-    return NodeSpec(class_name, host_name, host_index, rails, shape["bmc_powered"])
+    gpus = tuple(_gpu(shape, number) for number in range(len(shape.get("gpus", ()))))
+    return NodeSpec(class_name, host_name, host_index, rails, shape["bmc_powered"], gpus)

@@ -224,6 +224,9 @@ def bus_and_classes(model: Model) -> tuple[Dir, Dir]:
         drivers[rail.pci] = (rail.pci_dir, bound)
         rdma[rail.rdma] = (f"{rail.pci_dir}/infiniband/{rail.rdma}", has_rdma)
         verbs[rail.uverbs] = (f"{rail.pci_dir}/infiniband_verbs/{rail.uverbs}", has_rdma)
+    for gpu in model.spec.gpus:
+        devices[gpu.bridge] = (posixpath.dirname(gpu.pci_dir), lambda: True)
+        devices[gpu.pci] = (gpu.pci_dir, lambda: True)
     bus = Dir({"devices": link_dir("bus/pci/devices", devices),
                "drivers": Dir({posixpath.basename(DRIVER): link_dir(DRIVER, drivers)})})
     classes = Dir({
@@ -250,6 +253,10 @@ def build(model: Model, privileged: Callable[[], bool]) -> Dir:
         # 0666 as rdma-core's udev rule gives it; a read is the answer of a verbs query at this moment.
         verbs[rail.uverbs] = Attr(lambda rail=rail: json.dumps(model.query(rail)), permissions=0o666)  # type: ignore[misc]
         has_verbs[rail.uverbs] = functools.partial(model.state.rdma, rail.rail)
+    for gpu in model.spec.gpus:
+        root = devices.setdefault(gpu.root, Dir())
+        assert isinstance(root, Dir)
+        root.children[gpu.bridge] = Dir({**pci.bridge(gpu, privileged), gpu.pci: Dir(pci.gpu(gpu, privileged))})
     verbs["ethtool"], has_verbs["ethtool"] = ethtool.attribute(model), lambda: model.state.driver
     bus, classes = bus_and_classes(model)
     return Dir({"net": ClassNet(netdevs), "devices": Dir(devices), "dev": ChangingDir(verbs, has_verbs), "pci": bus,

@@ -32,6 +32,7 @@ def fixture_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultLab]:
         done = Lab(lab.instance, inventory).play(*playbook)
         assert done.code == 0, done.text[-4000:]
     for host in RAILS:
+        lab.give_addresses(host)
         lab.settled(host)
     yield lab
     run_lab("down", name=NAME)

@@ -24,6 +24,7 @@ ELSEWHERE = {
     "make test": "CI runs it",
     "make full": "it runs this test",
     "make fresh": "it needs an hour and runs `make test lab lab-down`",
+    "ansible-playbook playbooks/discover.yml -i host1,host2,": "tests/integration/test_discover.py",
     "make sim": "minutes to an hour; its figures are in tests/sim/RESULTS.md",
     **{f"make {name}": "a part of make test or make full" for name in (*tiers.RUNS["test"], "fuzz", "faults")},
 }

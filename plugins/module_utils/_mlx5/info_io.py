@@ -73,16 +73,20 @@ def _ecn(sysfs: Sysfs, pci: str, netdev: str | None) -> dict[str, t.Any]:
     return {**none, "why": f"neither /sys/{ofed} nor /sys/{inbox} (debugfs needs root)"}
 
 
-def read_stack(machine: Machine, node: Node) -> stack.Stack:
+def loaded_stack(machine: Machine, bound: bool) -> stack.Stack:
+    """``bound``: mlx5_core has a device."""
     sysfs = Sysfs(machine.path("/sys"))
     lines = (read_text(machine.path("/proc/modules")) or "").splitlines()
     modules = [line.split()[0] for line in lines if line.split()]
     asked, package = machine.tool("modinfo", "mlx5_core"), machine.tool("ofed_info", "-s")
     return stack.judge(
         modules, sysfs.read("module/mlx5_core/version").or_none(), sysfs.read("module/mlx5_core/srcversion").or_none(),
-        any(device.driver == "mlx5_core" for device in node.devices),
-        stack.modinfo(asked.stdout) if asked.state == "ok" else {},
+        bound, stack.modinfo(asked.stdout) if asked.state == "ok" else {},
         stack.ofed_package(package.stdout) if package.state == "ok" else None)
+
+
+def read_stack(machine: Machine, node: Node) -> stack.Stack:
+    return loaded_stack(machine, any(device.driver == "mlx5_core" for device in node.devices))
 
 
 def _complete(sysfs: Sysfs, device: Device, data: dict[str, t.Any], links: dict[str, dict[str, t.Any]]) -> None:
@@ -107,6 +111,8 @@ def complete(machine: Machine, node: Node, rails: t.Sequence[str], wanted: info.
         _complete(sysfs, device, entry, links)
     loaded = read_stack(machine, node)
     findings = [*info.pcie_findings(node.devices, links, rails, wanted), *loaded.findings]
-    needs_root = sorted(f"/sys/{path}" for path, error in sysfs.errors.items() if error in ("EACCES", "EPERM"))
+    needs_root = [f"/sys/{path}" for path, error in sysfs.errors.items() if error in ("EACCES", "EPERM")]
+    if node.networkd.unreadable:
+        needs_root.append(node.networkd.unreadable)
     return {**data, "stack": loaded.as_data(), "findings": [problem.as_dict() for problem in findings],
-            "needs_root": needs_root}
+            "needs_root": sorted(needs_root)}

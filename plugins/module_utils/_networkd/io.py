@@ -55,21 +55,28 @@ def _list(machine: Machine) -> tuple[dict[str, Link], Problem | None]:
     return {}, Problem(" ".join(LIST), got, "its JSON output", hint)
 
 
+def _unreadable(error: OSError) -> Problem:
+    return Problem(str(error.filename), error.strerror or str(error), "a readable file", "run as root")
+
+
 def gather(machine: Machine, netdevs: list[str]) -> Networkd:
     """State of networkd and what it has saved for these links."""
     # With the daemon stopped networkctl still exits 0, so ask systemd first.
     asked = machine.tool("systemctl", "is-active", UNIT)
     state = asked.stdout.strip() or asked.why()
     if state != "active":
-        return Networkd(state, *keyfiles.read(machine, netdevs))
+        try:
+            return Networkd(state, *keyfiles.read(machine, netdevs))
+        except OSError as error:
+            return Networkd(state, problem=_unreadable(error), unreadable=str(error.filename))
     links, problem = _list(machine)
     files = {links[name].network_file for name in netdevs if name in links}
+    unreadable: str | None = None
     try:
         saved = {file: read_saved(machine, file) for file in sorted(filter(None, files))}
     except OSError as error:
-        saved = {}
-        problem = Problem(str(error.filename), error.strerror or str(error), "a readable file", "run as root")
-    return Networkd(state, links, saved, machine.path(PENDING_FILE).exists(), problem)
+        saved, problem, unreadable = {}, _unreadable(error), str(error.filename)
+    return Networkd(state, links, saved, machine.path(PENDING_FILE).exists(), problem, unreadable)
 
 
 def _settled(link: Link | None) -> bool:

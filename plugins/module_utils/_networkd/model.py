@@ -58,6 +58,8 @@ class Networkd:
     saved: dict[str, Saved] = field(default_factory=dict)
     reload_pending: bool = False
     problem: Problem | None = None
+    # A saved file that this user may not read; the problem says so, too.
+    unreadable: str | None = None
 
     @property
     def active(self) -> bool:

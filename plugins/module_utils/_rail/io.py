@@ -192,6 +192,15 @@ def gather(machine: Machine, request: Request) -> Node:
     return dataclasses.replace(node, problems=tuple(bad))
 
 
+def read_owners(machine: Machine) -> tuple[Node, list[Problem]]:
+    """Only what tells who owns a port, for all ports; see detect.claim."""
+    bad: list[Problem] = []
+    networkd, manager = networkd_io.gather(machine, []), _manager(machine)
+    # A saved MTU that only root may read says nothing of an owner.
+    bad += [problem for problem in (networkd.problem, manager.problem) if problem and not networkd.unreadable]
+    return Node(networkd=networkd, manager=manager, ifupdown=_ifupdown(machine, bad)), bad
+
+
 def rdma_users(machine: Machine) -> dict[str, list[str]] | None:
     """Users of RC queue pairs by RDMA device; None where that cannot be known."""
     result = machine.tool("rdma", "-j", "resource", "show", "qp")

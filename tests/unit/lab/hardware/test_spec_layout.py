@@ -84,3 +84,31 @@ def test_only_boards_of_5_5_are_bmc_powered(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(spec, "load_shape", lambda name: shape)
     with pytest.raises(spec.SpecError, match="bmc_powered: got 'no', wanted true or false"):
         spec.node_spec("l40s", "h", 0)
+
+
+def test_gpus_of_the_classes() -> None:
+    found = {name: spec.node_spec(name, "h", 0).gpus for name in CLASSES}
+    assert {name: [gpu.device for gpu in gpus] for name, gpus in found.items()} == {
+        "gb200": ["0x2941"] * 4, "l40s": ["0x26b9"] * 4, "epyc9754": []}
+    # Domains other than 0: what reads them must not expect 0000.
+    assert [gpu.pci for gpu in found["gb200"]] == ["0008:01:00.0", "0009:01:00.0", "0018:01:00.0", "0019:01:00.0"]
+    for gpus in found.values():
+        for number, gpu in enumerate(gpus):
+            assert (gpu.gpu, gpu.vendor, gpu.pci_class) == (number, "0x10de", "0x030200")
+
+
+def test_no_two_functions_of_a_node_share_a_place() -> None:
+    for name in CLASSES:
+        functions = spec.node_spec(name, "h", 0).functions
+        for what in ("pci", "bridge", "irq"):
+            values = [getattr(function, what) for function in functions]
+            assert len(set(values)) == len(values), f"{name}: {what}"
+
+
+@pytest.mark.parametrize(("change", "text"), [({"colour": "red"}, "colour"), ({"pci": "01:00.0"}, "not a PCI address")])
+def test_a_gpu_that_cannot_be(change: dict[str, str], text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    shape = spec.load_shape("l40s")
+    shape["gpus"][1] |= change
+    monkeypatch.setattr(spec, "load_shape", lambda name: shape)
+    with pytest.raises(spec.SpecError, match=f"GPU 1.*{text}"):
+        spec.node_spec("l40s", "h", 0)

@@ -163,3 +163,30 @@ def test_without_the_driver_the_function_is_bare(tmp_path: Path) -> None:
     for name in ("infiniband", "dev", "pci/drivers/mlx5_core"):
         directory = walk(tree_root, name)
         assert isinstance(directory, nodes.Dir) and list(directory.names()) == []
+
+
+def test_gpus_are_on_the_bus_without_a_driver(tmp_path: Path) -> None:
+    (tmp_path / "class/net").mkdir(parents=True)
+    tray = node_spec("gb200", "h", 1)
+    tree_root = tree.build(Node(tray, str(tmp_path), Source([])), lambda: True)
+    devices = walk(tree_root, "pci/devices")
+    assert isinstance(devices, nodes.Dir)
+    names = list(devices.names())
+    assert len(names) == 2 * (4 + 4), "each function and its root port"
+    for gpu in tray.gpus:
+        link = walk(tree_root, f"pci/devices/{gpu.pci}")
+        assert isinstance(link, nodes.Link) and link.target == f"../../../{gpu.pci_dir}"
+        assert (text(tree_root, f"{gpu.pci_dir}/vendor"), text(tree_root, f"{gpu.pci_dir}/device")) == (
+            "0x10de\n", "0x2941\n")
+        assert text(tree_root, f"{gpu.pci_dir}/class") == "0x030200\n"
+        function = walk(tree_root, gpu.pci_dir)
+        assert isinstance(function, nodes.Dir) and not {"driver", "net", "infiniband"} & set(function.names())
+    assert [text(tree_root, f"{gpu.pci_dir}/numa_node") for gpu in tray.gpus] == ["0\n", "0\n", "1\n", "1\n"]
+
+
+def test_configuration_space_of_a_gpu() -> None:
+    data = pci.gpu_config(SPEC.gpus[0])
+    assert int.from_bytes(data[:2], "little") == 0x10DE and int.from_bytes(data[2:4], "little") == 0x26B9
+    assert (data[0x0B], data[0x0A], data[0x0E], data[0x60]) == (3, 2, 0, 0x10)
+    starts = {pci.gpu_bar_address(gpu) for gpu in SPEC.gpus} | {pci.bar_address(rail) for rail in SPEC.rails}
+    assert len(starts) == len(SPEC.gpus) + len(SPEC.rails), "no two functions share an address"

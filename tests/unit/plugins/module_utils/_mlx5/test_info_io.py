@@ -191,3 +191,26 @@ def test_number_of_tools(node: FakeNode) -> None:
     """At most 6 and 3 for each device."""
     read(node)
     assert len(node.calls) <= 6 + 3 * len(node.rails)
+
+
+@pytest.mark.parametrize("state", ["inactive", "active"])
+def test_saved_files_that_only_root_may_read(
+        node: FakeNode, state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A profile of NetworkManager is 0600: that the saved MTU cannot be known is said, and all else is there."""
+    path = "/etc/NetworkManager/system-connections/aidc-rail0.nmconnection"
+    if state == "active":
+        path = node.rails[0].network_file
+    node.networkd = state
+    node.put(path, "[connection]\ninterface-name=rail0\n")
+    original = Path.read_text
+
+    def refuse(file: Path, *args: t.Any, **kwargs: t.Any) -> str:
+        if file == node.root / path[1:]:
+            raise PermissionError(errno.EACCES, "Permission denied", str(file))
+        return original(file, *args, **kwargs)
+
+    monkeypatch.setattr(Path, "read_text", refuse)
+    found = read(node)
+    assert found["needs_root"] == [str(node.root / path[1:])]
+    assert [(one["got"], one["hint"]) for one in found["problems"]] == [("Permission denied", "run as root")]
+    assert port(found)["mtu_bytes"] == 1500 and port(found)["saved_mtu_bytes"] is None
