@@ -40,7 +40,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _value:
-  description: C(errors) and C(warnings), lists of texts that begin with the host.
+  description: C(errors) and C(warnings), lists of texts that begin with the host; C(by_host), the errors of each host.
   type: dict
 """
 
@@ -57,7 +57,7 @@ def _machine_id(data: t.Any) -> str | None:
     return str(value) if value else None
 
 
-def preflight_report(hostvars: t.Any, hosts: t.Any, records: t.Any = None) -> dict[str, list[str]]:
+def preflight_report(hostvars: t.Any, hosts: t.Any, records: t.Any = None) -> dict[str, t.Any]:
     if not isinstance(hostvars, t.Mapping):
         raise AnsibleFilterError(f"preflight_report: got {type(hostvars).__name__}, wanted hostvars")
     if not isinstance(hosts, (list, tuple)) or not all(isinstance(host, str) for host in hosts):
@@ -67,13 +67,14 @@ def preflight_report(hostvars: t.Any, hosts: t.Any, records: t.Any = None) -> di
            if isinstance(record, t.Mapping) and host in hostvars}
     ids.update({host: _machine_id(hostvars[host].get(INFO)) for host in hosts})
     same = check.twins(ids)
-    errors, warnings = [], []
+    errors: dict[str, list[str]] = {}
+    warnings: list[str] = []
     for host in hosts:
         found = hostvars[host].get(FINDINGS) or {}
-        errors += [f"{host}: {text}" for text in found.get("errors", [])]
-        errors += [f"{host}: {same[host].text()}"] if host in same else []
+        errors[host] = [f"{host}: {text}" for text in found.get("errors", [])]
+        errors[host] += [f"{host}: {same[host].text()}"] if host in same else []
         warnings += [f"{host}: {text}" for text in found.get("warnings", [])]
-    return {"errors": errors, "warnings": warnings}
+    return {"errors": sum(errors.values(), []), "warnings": warnings, "by_host": errors}
 
 
 class FilterModule:

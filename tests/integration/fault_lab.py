@@ -109,10 +109,11 @@ class FaultLab:
         return float(server.communicate(timeout=20)[0]) / 1e6
 
     def give_addresses(self, host: str) -> None:
-        """By hand, into the files that provisioning left, so that what is lost and comes back has no role of ours in it."""
+        """By hand, into the files that provisioning left: what comes back after a fault has no role of ours in it."""
         for rail, interface in enumerate(RAILS[host]):
             lines = f"Address={ADDRESS[host].format(rail)}/24\\nConfigureWithoutCarrier=yes"
-            self.out(host, "sed", "-i", f"s!^IPv6AcceptRA=!{lines}\\n&!", f"/etc/systemd/network/20-{interface}.network")
+            file = f"/etc/systemd/network/20-{interface}.network"
+            self.out(host, "sed", "-i", f"s!^IPv6AcceptRA=!{lines}\\n&!", file)
         self.out(host, "networkctl", "reload")
 
     def settled(self, host: str) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import ipaddress
 import re
 import typing as t
+from collections import defaultdict
 from dataclasses import dataclass, field
 
 from .._host.errors import Problem
@@ -190,9 +191,11 @@ def check(host: str, result: t.Any, settings: Settings) -> Findings:
 
 def twins(machine_ids: t.Mapping[str, str | None]) -> dict[str, Problem]:
     """Hosts that share a machine-id: clones of one image, to which DHCP gives one address."""
-    found = {}
+    found, holders = {}, defaultdict(list)
     for host, own in machine_ids.items():
-        others = [name for name, other in machine_ids.items() if name != host and other == own]
+        holders[own].append(host)
+    for host, own in machine_ids.items():
+        others = [name for name in holders[own] if name != host]
         if own and others:
             found[host] = Problem("machine-id", f"{own}, that of {', '.join(others)} too", "one of its own",
                                   "remove /etc/machine-id, run systemd-machine-id-setup, reboot")

@@ -39,11 +39,12 @@ def test_report_joins_hosts_and_finds_twins_in_the_fleet_record() -> None:
     assert found["errors"][:2] == ["a: e1", "a: e2"]
     assert found["errors"][2].startswith(f"a: machine-id: got {X}, that of c too")
     assert len(found["errors"]) == 3, "a record of a host that is no longer in the inventory counts for nothing"
+    assert found["by_host"] == {"a": found["errors"], "b": []}
     assert found["warnings"] == ["a: w", "b: w"]
 
 
 def test_a_host_without_results_is_no_crash() -> None:
-    assert report({"d": {}}, ["d"]) == {"errors": [], "warnings": []}
+    assert report({"d": {}}, ["d"]) == {"errors": [], "warnings": [], "by_host": {"d": []}}
 
 
 @pytest.mark.parametrize("arguments", [([], ["a"]), ({}, "a"), ({}, [1])])
