@@ -26,7 +26,6 @@ USES: dict[str, tuple[str, ...]] = {
     "rdma_ucm": ("rdma_cm", "ib_core", "ib_uverbs"),
 }
 OFED_ONLY = ("mlx_compat", "mlxdevm")
-FILE = "aidc_lab_driver"
 _PLACES = ("updates/dkms", "extra", "weak-updates/mlnx-ofa_kernel")
 _INBOX_PLACE = "kernel/drivers/net/ethernet/mellanox/mlx5/core"
 
@@ -64,7 +63,8 @@ class Modules(Dir):
         return {*USES, *OFED_ONLY, *self.state.holders}
 
     def names(self) -> Iterable[str]:
-        return sorted((set(os.listdir(self.root)) - self._ours()) | set(uses(self.state)))
+        real = set(os.listdir(self.root)) if os.path.isdir(self.root) else set()
+        return sorted((real - self._ours()) | set(uses(self.state)))
 
     def child(self, name: str) -> Node:
         if name in self._ours():

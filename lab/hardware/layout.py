@@ -24,6 +24,7 @@ def binds(spec: NodeSpec) -> list[tuple[str, str]]:
         *((f"devices/{root}", f"sys/devices/{root}") for root in roots),
         ("dev", "dev/infiniband"),
         ("dcbnl", "dev/dcbnl"),
+        ("lab", "dev/aidc-lab"),
         ("configfs", "sys/kernel/config/rdma_cm"),
         ("debugfs", "sys/kernel/debug"),
         ("module", "sys/module"),

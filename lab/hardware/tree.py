@@ -251,9 +251,9 @@ def build(model: Model, privileged: Callable[[], bool]) -> Dir:
         verbs[rail.uverbs] = Attr(lambda rail=rail: json.dumps(model.query(rail)), permissions=0o666)  # type: ignore[misc]
         has_verbs[rail.uverbs] = functools.partial(model.state.rdma, rail.rail)
     verbs["ethtool"], has_verbs["ethtool"] = ethtool.attribute(model), lambda: model.state.driver
-    verbs[kernel.FILE] = kernel.door(model, privileged)
     bus, classes = bus_and_classes(model)
     return Dir({"net": ClassNet(netdevs), "devices": Dir(devices), "dev": ChangingDir(verbs, has_verbs), "pci": bus,
                 "module": kernel.Modules(model), "modules": Attr(lambda: kernel.proc_modules(model.state)),
+                "lab": Dir({"driver": kernel.door(model, privileged)}),
                 "dcbnl": qos.DcbnlDir(model), "configfs": qos.Configfs(model),
                 "debugfs": Dir({"mlx5": qos.Debugfs(model)}), **classes.children})
