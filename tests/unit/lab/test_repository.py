@@ -170,7 +170,7 @@ def test_what_the_packages_of_doca_say_agrees() -> None:
     source = next((build.FILES / "mlnx-ofed-kernel-dkms/usr/src").iterdir())
     assert f"version={version}\n" in (source / "mlx5_core.modinfo").read_text(encoding="utf-8")
     assert f"OFED-internal-{version}:" in (build.FILES / "ofed-scripts/usr/bin/ofed_info").read_text(encoding="utf-8")
-    assert state.OFED_VERSION == version
+    assert version == state.OFED_VERSION
     listed = (source / "dkms.conf").read_text(encoding="utf-8")
     assert {f"{path.stem}" for path in source.glob("*.modinfo")} == {
         line.split("=")[1] for line in listed.splitlines() if line.startswith("BUILT_MODULE_NAME")}

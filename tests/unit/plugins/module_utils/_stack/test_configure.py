@@ -147,7 +147,11 @@ def test_devices_may_come_late(node: StackNode) -> None:
         if node.now > 5:
             node.load("ofed")
 
-    node.override["openibd"] = lambda call: node.load("none") or SAYS_OK
+    def unload(call: tuple[str, ...]) -> Result:
+        node.load("none")
+        return SAYS_OK
+
+    node.override["openibd"] = unload
     node.sleep = late  # type: ignore[method-assign]
     assert configure(node.machine(), DOCA, False)["after"]["loaded"]["kind"] == "ofed"
 

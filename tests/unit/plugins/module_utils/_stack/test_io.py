@@ -14,7 +14,7 @@ from ansible_collections.aidc.gpu_cluster.plugins.module_utils._stack.model impo
 from tests.unit.plugins.fake import failed, ok
 from tests.unit.plugins.stack_node import INBOX_HOLDERS, KERNEL, NEXT, RHEL, stack_node
 
-NAMES = {"Debian": ("rdma-core", "perftest"), "RedHat": ("rdma-core", "perftest")}
+NAMES: dict[str, tuple[str, ...]] = {"Debian": ("rdma-core", "perftest"), "RedHat": ("rdma-core", "perftest")}
 INBOX = Request(packages=NAMES, programs=("ibv_devinfo", "/opt/x/tool"))
 DOCA = Request("doca_ofed", NAMES, doca_version="3.2.1-044000")
 
