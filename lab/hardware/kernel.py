@@ -104,14 +104,31 @@ def _modinfo(data: bytes, key: str) -> str | None:
     return match[1].decode("utf-8", "replace") if match else None
 
 
+def _opaque(folder: Path) -> bool:
+    """Whether what lower layers have in this folder is hidden [Linux, overlayfs.rst]."""
+    try:
+        return os.getxattr(folder, "trusted.overlay.opaque") == b"y"
+    except OSError:
+        return False
+
+
 def _in_layers(layers: Sequence[Path], path: str) -> Path | None:
     """The file of an overlay, looked up in its layers, the upper one first; a whiteout is a device 0/0."""
     for layer in layers:
-        try:
-            about = os.lstat(layer / path)
-        except (FileNotFoundError, NotADirectoryError):
-            continue
-        return layer / path if stat.S_ISREG(about.st_mode) else None
+        place, hides = layer, False
+        for part in path.split("/"):
+            place /= part
+            try:
+                mode = os.lstat(place).st_mode
+            except FileNotFoundError:
+                break
+            if stat.S_ISREG(mode):
+                return place
+            if not stat.S_ISDIR(mode):
+                return None
+            hides = hides or _opaque(place)
+        if hides:
+            return None
     return None
 
 

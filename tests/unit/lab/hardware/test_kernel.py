@@ -131,6 +131,20 @@ def test_a_file_that_the_upper_layer_removed_is_gone(tmp_path: Path) -> None:
     (upper / OFED).parent.mkdir(parents=True)
     os.mknod(upper / OFED, 0o020000, os.makedev(0, 0))
     assert kernel.on_disk((upper, lower), RELEASE) == Driver("inbox", "", "B")
+    # A whole folder: its name is a whiteout.
+    os.mknod(upper / f"usr/lib/modules/{RELEASE}/kernel", 0o020000, os.makedev(0, 0))
+    assert kernel.on_disk((upper, lower), RELEASE) is None
+
+
+@pytest.mark.parametrize("opaque", [True, False])
+def test_a_folder_that_was_made_again_hides_the_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opaque: bool
+) -> None:
+    upper, lower = tmp_path / "upper", tmp_path / "lower"
+    put(lower, INBOX, "srcversion=B")
+    (upper / f"usr/lib/modules/{RELEASE}/kernel").mkdir(parents=True)
+    monkeypatch.setattr(os, "getxattr", lambda path, name: b"y" if opaque and Path(path).name == "kernel" else b"n")
+    assert (kernel.on_disk((upper, lower), RELEASE) is None) is opaque
 
 
 def test_installed_is_loaded_by_a_reload_or_a_boot_and_not_before(tmp_path: Path) -> None:
