@@ -51,6 +51,23 @@ def in_the_way(state: State) -> tuple[str, str] | None:
     return next(((held[0], name) for name, held in sorted(state.holders.items()) if held), None)
 
 
+class ClosedFile(RealFile):
+    """A file of the machine that a host may read: its parameters act on the machine."""
+
+    def check_open(self, flags: int) -> None:
+        if flags & os.O_ACCMODE != os.O_RDONLY:
+            raise fail(errno.EROFS)
+        super().check_open(flags)
+
+
+class ClosedDir(RealDir):
+    def child(self, name: str) -> Node:
+        node = super().child(name)
+        if isinstance(node, RealDir):
+            return ClosedDir(node.path, self.translate)
+        return ClosedFile(node.path, node.mode) if isinstance(node, RealFile) else node
+
+
 class Modules(Dir):
     """/sys/module: the real one, with the stack's modules in it and without the machine's own of these names."""
 
@@ -74,8 +91,8 @@ class Modules(Dir):
         path = os.path.join(self.root, name)
         mode = os.lstat(path).st_mode
         if stat.S_ISDIR(mode):
-            return RealDir(path, lambda _path, target: target)
-        return Link(os.readlink(path)) if stat.S_ISLNK(mode) else RealFile(path, mode)
+            return ClosedDir(path, lambda _path, target: target)
+        return Link(os.readlink(path)) if stat.S_ISLNK(mode) else ClosedFile(path, mode)
 
     def _module(self, name: str) -> Dir:
         above = holders(self.state, name)

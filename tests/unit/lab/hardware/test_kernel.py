@@ -56,6 +56,12 @@ def test_modules_of_the_stack_beside_the_machine_s_own(model: Node) -> None:
     folder = kernel.Modules(model)
     assert set(folder.names()) == {"loop", *kernel.USES}
     assert text(folder, "loop/parameters/max_loop") == "8"
+    closed = child(folder, "loop/parameters/max_loop")
+    assert isinstance(closed, nodes.File)
+    closed.check_open(os.O_RDONLY)
+    with pytest.raises(OSError) as refused:
+        closed.check_open(os.O_WRONLY)
+    assert refused.value.errno == errno.EROFS
     assert names(folder, "ib_core/holders") == ["ib_cm", "iw_cm", "ib_uverbs", "mlx5_ib", "rdma_cm", "rdma_ucm"]
     link = child(folder, "mlx5_core/holders/mlx5_ib")
     assert isinstance(link, nodes.Link) and link.target == "../../mlx5_ib"
