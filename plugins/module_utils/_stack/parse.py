@@ -49,7 +49,7 @@ def dpkg(text: str) -> dict[str, str]:
 def rpm(text: str) -> dict[str, str]:
     """Installed version by name, of ``rpm -q --qf '%{NAME}\\t%{VERSION}-%{RELEASE}\\n'``."""
     rows = [line for line in text.splitlines() if not re.fullmatch(r"package \S+ is not installed", line)]
-    return {name: version for name, version in _rows("\n".join(rows), 2)}
+    return {row[0]: row[1] for row in _rows("\n".join(rows), 2)}
 
 
 def modinfo(text: str) -> Module:
