@@ -143,7 +143,10 @@ def _mount_hardware(plan: Plan, spec: NodeSpec, hardware: socket.socket) -> None
         (plan.root / name).mkdir(exist_ok=True)
     mount.hand_over(str(source), hardware)
     for inside, where in layout.binds(spec):
-        bind(source / inside, plan.root / where)
+        bind(source / inside, plan.root / where, READ_ONLY if where in layout.READ_ONLY else 0)
+    for inside, where in layout.COVERED:
+        if (plan.root / where).exists():
+            bind(source / inside, plan.root / where, READ_ONLY)
     sc.umount2(str(source), sc.MNT_DETACH)
 
 

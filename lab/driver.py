@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 
 from lab import fabric, lifecycle, power
 from lab.faults import manage, store
@@ -34,3 +35,8 @@ def reload(instance: Instance, host: str, event: Event = Event.DRIVER_RELOAD) ->
         manage.again(instance, host, ("fabric",))
     subprocess.run(lifecycle.inside(instance, host, ["udevadm", "settle", "--timeout=10"]), check=False,
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+if __name__ == "__main__":
+    # Called by the hardware model when root inside the host restarts the driver (hardware/reload.py).
+    reload(Instance(sys.argv[1]), sys.argv[2])

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from lab import image, layer
+from lab import image, kernel, layer
 
 Owner = Literal["networkd", "netplan", "networkmanager"]
 DEFAULT = "debian13"
@@ -71,6 +71,7 @@ def ensure(cache: Path, name: str, cgroup: Path, say: Callable[[str], None]) -> 
     """The lower folders of a host's root, top first, built first (in ``cgroup``) where they are not there."""
     persona = PERSONAS[name]
     base = image.ensure(cache, cgroup, say, persona.suite)
+    lower = (layer.ensure(cache, kernel.NAME, (base,), kernel.body(), cgroup, say), base)
     if not persona.body:
-        return (base,)
-    return (layer.ensure(cache, name, (base,), persona.body, cgroup, say), base)
+        return lower
+    return (layer.ensure(cache, name, (base,), persona.body, cgroup, say), *lower)

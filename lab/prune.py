@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from lab import image, layer, personas
+from lab import image, kernel, layer, personas
 from lab.repository import build as repository
 from lab.standin import build as standin
 
@@ -24,6 +24,7 @@ def wanted(cache: Path) -> set[str]:
     for suite in image.SUITES:
         base = image.path(cache, suite)
         programs = standin.path(cache, base)
+        names.add(f"layer-{kernel.NAME}-{layer.key((base,), kernel.body())}")
         names |= {base.name, image.apt_sources(base).name, programs.name,
                   repository.path(cache, base, programs, suite).name}
     for persona in personas.PERSONAS.values():

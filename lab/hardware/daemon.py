@@ -15,7 +15,7 @@ import threading
 from pathlib import Path
 
 from lab import syscalls
-from lab.hardware import cable, door
+from lab.hardware import cable, door, kernel, reload
 from lab.hardware.fs import serve
 from lab.hardware.model import Node
 from lab.hardware.mount import READY
@@ -55,13 +55,21 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--fabric", help="network namespace of the cables' far ends (default: no link can toggle)")
     parser.add_argument("--cable", action="append", default=[], help="far end of a rail's cable, in rail order")
     parser.add_argument("--boot", type=Event, default=Event.COLD, help="what happened before: cold or warm")
+    parser.add_argument("--layer", type=Path, action="append", default=[],
+                        help="folder of the host's root, the upper one first (default: it has the kernel's own driver)")
+    parser.add_argument("--host", nargs=2, metavar=("INSTANCE", "HOST"),
+                        help="whose driver a restart from inside reloads (default: it cannot be restarted)")
     args = parser.parse_args(argv)
     spec = NodeSpec.from_json(Path(args.spec).read_text(encoding="utf-8"))
     sysfs = os.path.abspath(args.sysfs)  # libfuse changes to /
     private_sysfs(sysfs)
     state, lock = State(spec, args.state), threading.Lock()
+    if args.layer:
+        state.disk = lambda: kernel.on_disk(args.layer, os.uname().release)
     state.happen(args.boot)
     model = Node(spec, sysfs, Reader(), state)
+    if args.host is not None:
+        model.reload = reload.starter(model, *args.host)
     if args.fabric is not None:
         model.toggle = cable.Cables(cable.socket_in(args.fabric), args.cable).toggle
     if args.door is not None:

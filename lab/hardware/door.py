@@ -26,18 +26,15 @@ class DoorError(Exception):
     """The model did not do it; the message says what was asked and what came back."""
 
 
-def _driver(state: State, loaded: bool) -> None:
-    state.driver = loaded
-
-
 DEEDS: dict[str, Callable[..., Any]] = {
     "show": lambda state: state.show(),
     "register": lambda state, rail, name, value: state.set_register(rail, name, value),
     "parameter": lambda state, rail, name, value: state.set_parameter(rail, name, value),
     "stack": lambda state, name: state.set_stack(name),
+    "hold": lambda state, name, uses: state.hold(name, uses),
     "lose": lambda state, rail: state.lose(rail),
     "find": lambda state, rail: state.find(rail),
-    "driver": lambda state, loaded: _driver(state, loaded),
+    "driver": lambda state, loaded: state.load(loaded),
     "event": lambda state, event: state.happen(Event(event)),
 }
 

@@ -25,9 +25,17 @@ def binds(spec: NodeSpec) -> list[tuple[str, str]]:
         *((f"devices/{root}", f"sys/devices/{root}") for root in roots),
         ("dev", "dev/infiniband"),
         ("dcbnl", "dev/dcbnl"),
+        ("lab", "dev/aidc-lab"),
         ("configfs", "sys/kernel/config/rdma_cm"),
         ("debugfs", "sys/kernel/debug"),
+        ("module", "sys/module"),
     ]
+
+
+# Of these, what is the machine's own passes through: it must not be written.
+READ_ONLY = ("sys/module",)
+# Files to cover where the machine's kernel has them: one without loadable modules has no /proc/modules.
+COVERED = (("modules", "proc/modules"),)
 
 
 def directories(spec: NodeSpec) -> list[str]:

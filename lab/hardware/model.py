@@ -75,6 +75,9 @@ class Node:
         self.source = source
         # Takes the link of a rail down and up; the daemon puts in what reaches the cables.
         self.toggle: Callable[[int], None] = lambda rail: None
+        # Reloads the driver, which makes the netdevs anew; the daemon puts in what reaches the launcher.
+        self.reload: Callable[[], None] = lambda: None
+        self.reloading = False
         self.links: dict[int, LinkEvent] = {}
         self.addresses: dict[int, list[bytes]] = {}
         self.tables = [gids.GidTable() for _rail in spec.rails]

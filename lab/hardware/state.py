@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import enum
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,17 @@ REGISTERS: dict[str, tuple[str, ...]] = {
 ROCE_DISABLE = "1"
 # The driver, which decides what files there are (mlx5-roce 1.9).
 STACKS = ("inbox", "ofed")
+OFED_VERSION = "25.10-1.7.1"
 GONE, FOUND = "gone", "found"
+
+
+@dataclass(frozen=True)
+class Driver:
+    """mlx5_core and the modules above it; the kernel's own has no version (host-setup 2.3)."""
+
+    stack: str
+    version: str = ""
+    srcversion: str = ""
 
 
 def _checked(kind: str, known: Iterable[str], name: str, good: Callable[[], bool], wanted: Callable[[], str],
@@ -68,7 +79,12 @@ class State:
         self.registers: list[dict[str, str]] = kept.get("registers") or [{} for _rail in spec.rails]
         self.current: list[dict[str, str]] = kept.get("current") or [{} for _rail in spec.rails]
         self.next: list[dict[str, str]] = kept.get("next") or [{} for _rail in spec.rails]
-        self.stack: str = kept.get("stack", STACKS[0])
+        # Which driver a load takes: the disk tells, if the daemon knows the host's, or the lab has said it.
+        self.disk: Callable[[], Driver | None] = lambda: Driver(STACKS[0])
+        self.said: str | None = kept.get("said")
+        self.found: Driver | None = Driver(**kept["driver"]) if kept.get("driver") else Driver(STACKS[0])
+        # Modules above the stack's, by what they use; gone with the boot.
+        self.holders: dict[str, Sequence[str]] = {}
         # Functions that are off the bus: GONE, or FOUND (well again, but the bus was not scanned since).
         self.off_bus: dict[int, str] = {int(rail): how for rail, how in kept.get("off_bus", {}).items()}
 
@@ -76,14 +92,19 @@ class State:
         if self.path is None:
             return
         text = json.dumps({"registers": self.registers, "current": self.current, "next": self.next,
-                           "off_bus": self.off_bus, "stack": self.stack}, indent=1)
+                           "off_bus": self.off_bus, "said": self.said,
+                           "driver": asdict(self.found) if self.found else None}, indent=1)
         temporary = self.path.with_name(f".{self.path.name}")
         temporary.write_text(text, encoding="utf-8")
         temporary.replace(self.path)
 
     def happen(self, event: Event) -> None:
-        """Take the event's toll; see the table above."""
+        """Take the event's toll; see the table above. The driver is loaded anew, from the host's disk."""
         self.runtime.clear()
+        if self.said is None:
+            self.found = self.disk()
+        if event in (Event.WARM, Event.COLD):
+            self.holders.clear()
         if event is not Event.DRIVER_RELOAD:
             for rail, config in zip(self.spec.rails, self.config):
                 config[:] = pci.function_config(rail)
@@ -116,12 +137,29 @@ class State:
         """Another driver is installed and loaded; the old one's memory is gone."""
         if name not in STACKS:
             raise StateError(f"stack: got {name!r}, wanted one of {', '.join(STACKS)}")
-        self.stack = name
+        self.said = name
+        self.found = Driver(name, OFED_VERSION if name == "ofed" else "")
         self.runtime.clear()
         self.save()
 
+    def hold(self, name: str, uses: Sequence[str]) -> None:
+        """A module comes and uses modules of the stack, such as nvidia_peermem ib_uverbs; with none it goes."""
+        if not isinstance(uses, list) or not all(isinstance(used, str) for used in uses):
+            raise StateError(f"uses: got {uses!r}, wanted a list of modules")
+        self.holders.pop(name, None)
+        if uses:
+            self.holders[name] = tuple(uses)
+
+    @property
+    def loaded(self) -> Driver | None:
+        return self.found if self.driver else None
+
+    def load(self, wanted: bool) -> None:
+        """Load or unload the driver; without a file for it nothing is loaded (FaaSMem#1)."""
+        self.driver = wanted and self.found is not None
+
     def ofed(self) -> bool:
-        return self.stack == "ofed"
+        return self.found is not None and self.found.stack == "ofed"
 
     def lose(self, rail: int) -> None:
         self.off_bus[self._rail(rail)] = GONE

@@ -11,7 +11,7 @@ import posixpath
 import stat
 from collections.abc import Callable, Iterable
 
-from lab.hardware import ethtool, gids, parameters, pci, qos
+from lab.hardware import ethtool, gids, kernel, parameters, pci, qos
 from lab.hardware.model import Node as Model
 from lab.hardware.nodes import Attr, ChangingDir, Dir, IndexDir, Link, Node, RealDir, RealFile, fail, translate_link
 from lab.hardware.spec import RailSpec
@@ -260,5 +260,7 @@ def build(model: Model, privileged: Callable[[], bool]) -> Dir:
     verbs["ethtool"], has_verbs["ethtool"] = ethtool.attribute(model), lambda: model.state.driver
     bus, classes = bus_and_classes(model)
     return Dir({"net": ClassNet(netdevs), "devices": Dir(devices), "dev": ChangingDir(verbs, has_verbs), "pci": bus,
+                "module": kernel.Modules(model), "modules": Attr(lambda: kernel.proc_modules(model.state)),
+                "lab": Dir({"driver": kernel.door(model, privileged)}),
                 "dcbnl": qos.DcbnlDir(model), "configfs": qos.Configfs(model),
                 "debugfs": Dir({"mlx5": qos.Debugfs(model)}), **classes.children})

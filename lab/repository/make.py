@@ -83,6 +83,9 @@ def own(pool: Path, name: str, files: Path, scratch: Path, architecture: str) ->
     shutil.copytree(files / name, tree, symlinks=True)
     (tree / "DEBIAN").mkdir()
     shutil.move(tree / "control", tree / "DEBIAN/control")
+    for script in ("postinst", "prerm"):
+        if (tree / script).exists():
+            shutil.move(tree / script, tree / "DEBIAN" / script)
     with open(tree / "DEBIAN/control", "a", encoding="utf-8") as control:
         control.write(f"Architecture: {architecture}\n")
     mark(tree / "DEBIAN/control")

@@ -86,7 +86,9 @@ def attempts(disk: tuple[int, int], canary: int) -> list[Attempt]:
         shell("mkdir -p /run/m && mount --move /proc/sys /run/m && echo 61 > /proc/sys/vm/swappiness", "move ours away",
               LOCKED),
         shell(f"mount -o remount,rw,bind /sys/module && {own.format(parameter)}", "module parameters"),
-        shell(f"mount -o remount,rw /sys/module && {own.format(parameter)}", "module parameters"),
+        # A host with hardware has the model's FUSE there, which takes no new options at all.
+        shell(f"mount -o remount,rw /sys/module && {own.format(parameter)}", "module parameters",
+              REFUSED + "|No changes allowed"),
         shell(f"unshare -m sh -c 'mount -o remount,rw,bind /sys/module && {own.format(parameter)}'", "the same, below"),
         shell(f"umount -l /sys/module && {own.format(parameter)}", "module parameters", LOCKED),
         shell(own.format(parameter), "module parameters"),

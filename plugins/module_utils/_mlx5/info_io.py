@@ -78,6 +78,8 @@ def loaded_stack(machine: Machine, bound: bool) -> stack.Stack:
     sysfs = Sysfs(machine.path("/sys"))
     lines = (read_text(machine.path("/proc/modules")) or "").splitlines()
     modules = [line.split()[0] for line in lines if line.split()]
+    # A kernel may have no /proc/modules; a folder with initstate is of a module that was loaded from a file.
+    modules += [name for name in stack.OFED_MODULES if sysfs.read(f"module/{name}/initstate").state == "ok"]
     asked, package = machine.tool("modinfo", "mlx5_core"), machine.tool("ofed_info", "-s")
     return stack.judge(
         modules, sysfs.read("module/mlx5_core/version").or_none(), sysfs.read("module/mlx5_core/srcversion").or_none(),

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from lab import image
+from lab.hardware import state
 from lab.repository import build, make
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -25,6 +26,7 @@ def packages_of_roles() -> dict[str, set[str]]:
         role = file.parents[1].name
         data = yaml.safe_load(file.read_text(encoding="utf-8"))
         names = set(data.get(f"__{role}_packages_of", {}).get("Debian", []))
+        names |= set(data.get(f"__{role}_doca_packages_of", {}).get("Debian", []))
         for vars_file in (ROOT / "inventories/lab/group_vars").rglob("*.yml"):
             names |= set(yaml.safe_load(vars_file.read_text(encoding="utf-8")).get(f"{role}_packages", []))
         if names:
@@ -35,6 +37,8 @@ def packages_of_roles() -> dict[str, set[str]]:
 def test_roles_install_something() -> None:
     found = packages_of_roles()
     assert "ibverbs-utils" in found["rdma_stack"]
+    assert yaml.safe_load((ROOT / "roles/rdma_stack/defaults/main.yml").read_text(encoding="utf-8"))[
+        "rdma_stack_doca_profile"] in build.content().own
     assert {"openmpi-bin", "nccl-tests"} <= found["nccl_stack"]
 
 
@@ -144,3 +148,32 @@ def test_server_reads_its_folder_and_nothing_else(server: int) -> None:
     assert get(server, "/../../../etc/passwd")[0] == 404
     assert get(server, "/%2e%2e/%2e%2e/etc/passwd")[0] == 404
     assert get(server, "/inside", "PUT")[0] == 501
+
+
+def test_an_own_package_has_its_maintainer_scripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pool, files, scratch = (tmp_path / name for name in ("pool", "files", "scratch"))
+    for folder in (pool, scratch, files / "a/usr/bin"):
+        folder.mkdir(parents=True)
+    (files / "a/control").write_text("Package: a\nVersion: 1\nDescription: x\n", encoding="utf-8")
+    (files / "a/postinst").write_text("#!/bin/sh\n", encoding="utf-8")
+    (files / "a/postinst").chmod(0o755)
+    monkeypatch.setattr(make, "run", lambda *argv, text=None: "")
+    make.own(pool, "a", files, scratch, "amd64")
+    assert sorted(path.name for path in (scratch / "a/DEBIAN").iterdir()) == ["control", "md5sums", "postinst"]
+    assert (scratch / "a/DEBIAN/postinst").stat().st_mode & 0o777 == 0o755
+    assert not (scratch / "a/postinst").exists()
+
+
+def test_what_the_packages_of_doca_say_agrees() -> None:
+    """One version of the driver behind all doors."""
+    version = "25.10-1.7.1"
+    source = next((build.FILES / "mlnx-ofed-kernel-dkms/usr/src").iterdir())
+    assert f"version={version}\n" in (source / "mlx5_core.modinfo").read_text(encoding="utf-8")
+    assert f"OFED-internal-{version}:" in (build.FILES / "ofed-scripts/usr/bin/ofed_info").read_text(encoding="utf-8")
+    assert version == state.OFED_VERSION
+    listed = (source / "dkms.conf").read_text(encoding="utf-8")
+    assert {f"{path.stem}" for path in source.glob("*.modinfo")} == {
+        line.split("=")[1] for line in listed.splitlines() if line.startswith("BUILT_MODULE_NAME")}
+    for script in ("postinst", "prerm"):
+        text = (build.FILES / "mlnx-ofed-kernel-dkms" / script).read_text(encoding="utf-8")
+        assert f"-v {source.name.removeprefix('mlnx-ofed-kernel-')} " in text
