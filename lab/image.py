@@ -28,7 +28,7 @@ SUITES = {"trixie": "13", "bookworm": "12"}
 # hosts would unpack them at each start.
 # Programs come through roles (tests/unit/lab/test_repository.py).
 PACKAGES = (
-    "dbus", "iproute2", "iputils-ping", "kmod", "libucx0", "openssh-server", "pciutils", "perl", "procps",
+    "dbus", "iproute2", "iputils-ping", "kmod", "libucx0", "openssh-server", "perl", "procps",
     "python3", "python3-apt", "sudo", "systemd", "systemd-sysv", "udev",
 )
 SUITE_PACKAGES = {"trixie": ("linux-sysctl-defaults",), "bookworm": ()}

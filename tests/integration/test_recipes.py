@@ -27,7 +27,7 @@ rm -f /etc/apt/sources.list.d/*
 echo 'deb [trusted=yes] {mirror} trixie main' > /etc/apt/sources.list
 apt-get -qq update
 DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install \
-    ibverbs-utils ethtool mstflint openmpi-bin nccl-tests > /dev/null
+    ibverbs-utils ethtool mstflint pciutils openmpi-bin nccl-tests > /dev/null
 for pair in {rails}; do
     port=${{pair%%=*}} address=${{pair#*=}}
     rm -f /etc/systemd/network/*-$port.network

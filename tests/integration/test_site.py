@@ -31,6 +31,7 @@ MODULE = "aidc.gpu_cluster.rail_network"
 PORT_MODULE = "aidc.gpu_cluster.mlx5_port"
 # Program -> package that brings it, by a role.
 PROGRAMS = {"ibv_devinfo": "ibverbs-utils", "ethtool": "ethtool", "ib_write_bw": "perftest", "mstconfig": "mstflint",
+            "setpci": "pciutils",
             "prterun": "openmpi-bin", "all_reduce_perf": "nccl-tests"}
 GPU_PACKAGES = ("openmpi-bin", "nccl-tests")
 
