@@ -77,7 +77,8 @@ def read_play(code: int, stdout: str, stderr: str) -> Play:
     """The result out of what the callback ansible.posix.json printed."""
     text = stdout + stderr
     try:
-        data = json.loads(stdout[stdout.index("{"):])
+        # A callback of ours may say something behind it.
+        data, _end = json.JSONDecoder().raw_decode(stdout[stdout.index("{"):])
     except ValueError:
         return Play(code, text, [], {})
     idle = [play["play"]["name"] for play in data["plays"] if not any(task["hosts"] for task in play["tasks"])]
