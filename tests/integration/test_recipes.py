@@ -103,7 +103,7 @@ def hand(labs: Labs) -> Lab:
     lab = labs("hand", "tests/integration/fleets/small.yml")
     mirror = yaml.safe_load((lab.inventory / "hosts.yml").read_text(encoding="utf-8"))["all"]["vars"]["aidc_sources"][
         "apt"]["repositories"][0]["uris"][0]
-    for number, host in enumerate(HOSTS, 11):
+    for number, host in enumerate(HOSTS, 1):
         rails = " ".join(f"{rail}={subnet.replace('0/24', f'{number}/24')}"
                          for rail, subnet in zip(RAILS, SUBNETS, strict=True))
         lab.inside(host, "sh", "-c", BY_HAND.format(mirror=mirror, rails=rails, mtu=4200))
@@ -111,7 +111,7 @@ def hand(labs: Labs) -> Lab:
 
 
 def test_only_the_gate(hand: Lab, tmp_path: Path) -> None:
-    ping = tmp_path / "ping.yml"
+    ping = hand.inventory.parent / "hand-ping.yml"
     ping.write_text("[{hosts: all, gather_facts: false, tasks: [{name: Ping, ansible.builtin.ping: {}}]}]\n",
                     encoding="utf-8")
     # Whoever used Ansible on these hosts before has its folder in the home directory.
@@ -144,12 +144,16 @@ def test_only_roce(hand: Lab, tmp_path: Path) -> None:
                 if "/run/" not in line and not line.startswith("dcb ")]
         assert left == []
         gid = play.results("aidc.gpu_cluster.roce_gid")[host]["ports"][0]
-        assert gid["address"] == SUBNETS[0].replace("0/24", f"{HOSTS.index(host) + 11}")
+        assert gid["address"] == SUBNETS[0].replace("0/24", f"{HOSTS.index(host) + 1}")
     assert lab.play(*commands("roce-only")[0][:1]).changed() == {}
 
 
+def by_hand(lab: Lab, host: str) -> str:
+    return lab.inside(host, "sh", "-c", "sha256sum /etc/systemd/network/30-*.network").stdout
+
+
 def test_the_whole_site(hand: Lab, tmp_path: Path) -> None:
-    files = {host: hand.inside(host, "sh", "-c", "sha256sum /etc/systemd/network/30-*").stdout for host in HOSTS}
+    files = {host: by_hand(hand, host) for host in HOSTS}
     lab = write(hand, "whole-site", tmp_path)
     planned, real = run(lab, "whole-site")
     assert planned.changed() == {} or set(planned.changed()) == set(HOSTS)
@@ -158,7 +162,8 @@ def test_the_whole_site(hand: Lab, tmp_path: Path) -> None:
     assert set(real.changed()) == set(HOSTS)
     for number, host in enumerate(HOSTS, 1):
         found = json.loads(hand.inside(host, "ip", "-j", "-4", "address", "show", RAILS[0]).stdout)[0]["addr_info"]
-        # The planned address came; the one given by hand is not ours to take away.
-        assert {entry["local"] for entry in found} == {f"10.31.0.{number}", f"10.31.0.{number + 10}"}
-        assert hand.inside(host, "sh", "-c", "sha256sum /etc/systemd/network/30-*").stdout == files[host]
+        # The plan has the address that the host has had; it is now in a file of ours, too.
+        assert [entry["local"] for entry in found] == [f"10.31.0.{number}"]
+        assert hand.inside(host, "sh", "-c", "ls /etc/systemd/network/30-*.network.d/*aidc*").stdout.count("\n") == 2
+        assert by_hand(hand, host) == files[host]
     assert lab.play("site.yml").changed() == {}
