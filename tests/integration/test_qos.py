@@ -96,6 +96,10 @@ def flaps(qos: Qos, host: str, rail: str) -> int:
 def qos(labs: Labs) -> Qos:
     lab = labs("qos", FLEET)
     assert lab.hosts() == sorted([GB, L40S])
+    # Addresses, as what the toggle of a link could cost.
+    rails = lab.inventory.parent / f"{lab.inventory.name}-rails.yml"
+    rails.write_text(ROLE.replace("roce_qos", "rail_network"), encoding="utf-8")
+    assert lab.play(str(rails)).code == 0
     return Qos(lab)
 
 

@@ -196,7 +196,7 @@ def test_files_that_the_owner_refuses_are_put_back(configured: Lab, playbook: Pa
     before = configured.inside(host, "cat", FILES[host]).stdout
     configured.inside(host, "sh", "-c", f"mv {tool} {tool}.real && cat > {tool} <<'END'\n{script}END\nchmod 755 {tool}")
     try:
-        done = configured.play(str(playbook), "--limit", host, "-e", "rail_network_mtu_bytes=9000")
+        done = configured.play(str(playbook), "--limit", host, "-e", '{"mlx5_port_mtu_bytes": 9000}')
     finally:
         configured.inside(host, "mv", f"{tool}.real", tool)
     assert done.code != 0
