@@ -11,15 +11,17 @@ from types import SimpleNamespace
 import pytest
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
-from ansible_collections.aidc.gpu_cluster.plugins.action import host_info, mlx5_info, mlx5_port
+from ansible_collections.aidc.gpu_cluster.plugins.action.host_info import ActionModule as HostInfo
+from ansible_collections.aidc.gpu_cluster.plugins.action.mlx5_info import ActionModule as Mlx5Info
+from ansible_collections.aidc.gpu_cluster.plugins.action.mlx5_port import ActionModule as Mlx5Port
 
 MODULE_RESULT = {"changed": False, "devices": [{"pci": "0000:03:00.0"}], "problems": [], "invocation": {},
                  "_ansible_parsed": True}
 
 
-@pytest.fixture(params=[host_info, mlx5_info], ids=["host_info", "mlx5_info"])
+@pytest.fixture(params=[HostInfo, Mlx5Info], ids=["host_info", "mlx5_info"])
 def plugin(request: pytest.FixtureRequest) -> t.Any:
-    return request.param.ActionModule
+    return request.param
 
 
 @pytest.fixture
@@ -75,7 +77,7 @@ def test_a_state_directory_that_cannot_be_written(run: t.Callable[..., t.Any], t
         run(aidc_state_dir=str(tmp_path / "file"))
 
 
-@pytest.mark.parametrize("plugin", [mlx5_port.ActionModule])
+@pytest.mark.parametrize("plugin", [Mlx5Port])
 def test_what_mlx5_port_has_read_is_a_record_of_mlx5_info(
     run: t.Callable[..., t.Any], plugin: t.Any, tmp_path: Path
 ) -> None:
