@@ -67,7 +67,7 @@ seealso:
     description: The kernel's own description.
     link: https://docs.kernel.org/admin-guide/abi-stable.html
 notes:
-  - QoS (trust, PFC, ETS) is not read here, see RV(devices[].ports[].qos_why).
+  - QoS is read through C(dcb) or C(mlnx_qos), whichever fits the driver.
   - Root sees everything. Another user may miss the saved MTU (unreadable files) and the SSH connection.
   - The rate of a port that is down means nothing (mlx5 reports 40 Gb/s).
     Use RV(devices[].ports[].speed_gbps), which is null then.
@@ -359,13 +359,15 @@ devices:
               type: str
               sample: null
         qos:
-          description: Always null so far.
+          description:
+            - Runtime QoS in the words of M(aidc.gpu_cluster.roce_qos), with the tool that told it. V(pfc) are the
+              lossless priorities, V(dscp_map) the priority of each of the 64 DSCPs. Null if it could not be read.
           type: dict
-          sample: null
+          sample: {backend: dcb, dcbx: host, trust: dscp, pfc: [3]}
         qos_why:
-          description: Why it is null.
+          description: Why it is null, or null.
           type: str
-          sample: not read here; roce_qos reads and sets it
+          sample: null
         network_file:
           description: File of systemd-networkd that governs the netdev, or null.
           type: str

@@ -182,6 +182,9 @@ def test_what_is_known_of_the_host(addressed: Lab, tmp_path: Path) -> None:
     assert [entry["kind"] for device in found["devices"] for entry in device["netdev_details"]] == ["uplink", "uplink"]
     assert (found["stack"]["backend"], found["needs_root"], found["problems"]) == ("inbox", [], [])
     assert found["devices"][1]["ports"][0]["counters"]["np_cnp_sent"] == 0
+    # What roce_qos has set, by one program for both ports.
+    assert [(port["qos"]["trust"], port["qos"]["pfc"]) for device in found["devices"] for port in device["ports"]] == [
+        ("dscp", [3])] * 2
     # The same without root: what was not read is named, and the rest is there.
     file.write_text(file.read_text(encoding="utf-8").replace('"become": true', '"become": false'), encoding="utf-8")
     play = addressed.play(str(file))

@@ -9,7 +9,7 @@ import typing as t
 from .._host.files import read_text
 from .._host.machine import Machine
 from .._host.sysfs import Sysfs
-from . import info, io, stack
+from . import info, io, qos_io, stack
 from .counters import COUNTERS
 from .model import Device, Node
 
@@ -18,7 +18,7 @@ _PRIORITIES = range(8)
 _CC_PARAMS = {"cnp_dscp": "np_cnp_dscp", "cnp_priority": "np_cnp_prio",
               "min_time_between_cnps": "np_min_time_between_cnps"}
 _ECN_NP = {"cnp_dscp": "cnp_dscp", "cnp_priority": "cnp_802p_prio", "min_time_between_cnps": "min_time_between_cnps"}
-QOS_WHY = "not read here; roce_qos reads and sets it"
+QOS_WHY = "not read by mlx5_port, as roce_qos sets it after it; mlx5_info reads it"
 
 
 def _pcie(sysfs: Sysfs, pci: str) -> dict[str, t.Any]:
@@ -91,26 +91,32 @@ def read_stack(machine: Machine, node: Node) -> stack.Stack:
     return loaded_stack(machine, any(device.driver == "mlx5_core" for device in node.devices))
 
 
-def _complete(sysfs: Sysfs, device: Device, data: dict[str, t.Any], links: dict[str, dict[str, t.Any]]) -> None:
+def _complete(
+    sysfs: Sysfs, device: Device, data: dict[str, t.Any], links: dict[str, dict[str, t.Any]], qos: qos_io.Answer,
+) -> None:
     data.update(pcie=links[device.pci], netdev_details=_netdevs(sysfs, device), **_functions(sysfs, device.pci))
     for port in data["ports"]:
-        port.update(role=info.role(data["rail"], port["excluded"]), qos=None, qos_why=QOS_WHY,
+        port.update(role=info.role(data["rail"], port["excluded"]), qos=qos[0], qos_why=qos[1],
                     counters=_counters(sysfs, device.rdma_device, port["port"]),
                     ecn=_ecn(sysfs, device.pci, port["netdev"]))
 
 
 def read(machine: Machine, rails: t.Sequence[str], wanted: info.NodeClass) -> dict[str, t.Any]:
     """What mlx5_info returns."""
-    return complete(machine, io.gather(machine), rails, wanted)
+    node = io.gather(machine)
+    return complete(machine, node, rails, wanted, qos_io.read(machine, node.devices))
 
 
-def complete(machine: Machine, node: Node, rails: t.Sequence[str], wanted: info.NodeClass) -> dict[str, t.Any]:
+def complete(
+    machine: Machine, node: Node, rails: t.Sequence[str], wanted: info.NodeClass,
+    qos: t.Mapping[str, qos_io.Answer] | None = None,
+) -> dict[str, t.Any]:
     """The same from a node that has just been read."""
     data = node.as_data(rails)
     sysfs = Sysfs(machine.path("/sys"))
     links = {device.pci: _pcie(sysfs, device.pci) for device in node.devices}
     for device, entry in zip(node.devices, data["devices"]):
-        _complete(sysfs, device, entry, links)
+        _complete(sysfs, device, entry, links, (qos or {}).get(device.pci, (None, QOS_WHY)))
     loaded = read_stack(machine, node)
     findings = [*info.pcie_findings(node.devices, links, rails, wanted), *loaded.findings]
     needs_root = [f"/sys/{path}" for path, error in sysfs.errors.items() if error in ("EACCES", "EPERM")]

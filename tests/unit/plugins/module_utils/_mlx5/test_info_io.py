@@ -9,10 +9,12 @@ import typing as t
 from pathlib import Path
 
 import pytest
+from ansible_collections.aidc.gpu_cluster.plugins.module_utils._host.runner import Result
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._mlx5 import info_io
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._mlx5.info import NodeClass
 
-from tests.unit.plugins.fake import FakeNode, Rail, ok
+from tests.unit.plugins.fake import FakeNode, Rail, failed, ok
+from tests.unit.plugins.module_utils._roce.fake import Qos
 
 A, B = "0000:03:00.0", "0002:03:00.0"
 
@@ -156,7 +158,37 @@ def test_ecn_of_the_inbox_driver_and_of_none(node: FakeNode) -> None:
     assert (port(found)["ecn"]["source"], port(found)["ecn"]["cnp_dscp"]) == ("cc_params", 48)
     assert port(found)["ecn"]["np_enabled"] is None
     assert (port(found, B)["ecn"]["source"], "debugfs needs root" in port(found, B)["ecn"]["why"]) == (None, True)
-    assert (port(found)["qos"], bool(port(found)["qos_why"])) == (None, True)
+
+
+def test_qos_is_that_of_roce_qos(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    qos = Qos(node, monkeypatch)
+    qos.ports["rail0"].update(app={26: 3}, pfc=[priority == 3 for priority in range(8)])
+    found = read(node)
+    one, other = port(found)["qos"], port(found, B)["qos"]
+    assert (one["backend"], one["trust"], one["pfc"], one["dcbx"]) == ("dcb", "dscp", [3], "host")
+    assert one["dscp_map"][26] == 3
+    assert (other["trust"], other["pfc"], port(found, B)["qos_why"]) == ("pcp", [], None)
+    assert len(qos.calls("dcb")) == 1, "one program for all ports"
+
+
+def test_a_port_without_dcbnl_does_not_hide_the_others(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    qos = Qos(node, monkeypatch)
+    asked = qos.dcb
+
+    def refuse(call: tuple[str, ...]) -> Result:
+        text = Path(call[-1]).read_text(encoding="ascii")
+        return failed(1, "RTNETLINK answers: Operation not supported") if "rail1" in text else asked(call)
+
+    node.override[("dcb",)] = refuse
+    found = read(node)
+    assert port(found)["qos"]["trust"] == "pcp"
+    assert port(found, B)["qos"] is None and "not supported" in port(found, B)["qos_why"]
+
+
+def test_without_a_tool_qos_says_why(node: FakeNode) -> None:
+    found = read(node)
+    assert port(found)["qos"] is None and "neither dcb nor mlnx_qos" in port(found)["qos_why"]
+    assert found["problems"] == []
 
 
 def test_what_needs_root_is_said(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> None:
