@@ -40,7 +40,7 @@ TIERS = {
     )),
     "unit": Tier(300, (("pytest", "tests/unit", "-m", "not slow"),)),
     "unit-all": Tier(900, (("pytest", "tests/unit"),)),
-    "py39": Tier(180, (("python", "-m", "tests.py39"),)),
+    "py39": Tier(300, (("python", "-m", "tests.py39"),)),
     "sanity": Tier(300, (("python", "tests/sanity.py"),)),
     "sanity-all": Tier(300, (("python", "tests/sanity.py", "--all"),)),
     "fuzz": Tier(1800, (
@@ -50,7 +50,7 @@ TIERS = {
     "molecule": Tier(900, (("python", "-m", "tests.molecule"),)),
     "molecule-all": Tier(3600, (("python", "-m", "tests.molecule", "--all"),)),
     "faults": Tier(3600, (("pytest", "tests/integration/test_faults.py"),)),
-    "integration": Tier(1800, (("pytest", "tests/integration", "-m", "not slow"),)),
+    "integration": Tier(2000, (("pytest", "tests/integration", "-m", "not slow"),)),
     # With test_faults.py, all of it.
     "integration-all": Tier(5400, (("pytest", "tests/integration"),)),
 }

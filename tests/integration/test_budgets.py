@@ -72,6 +72,7 @@ def counted(configured: Lab) -> Iterator[Lab]:
         configured.inside(host, "rm", "-f", f"{SITE}/count.pth", f"{SITE}/count_programs.py", "/run/programs")
 
 
+@pytest.mark.slow
 def test_programs_of_each_call(counted: Lab) -> None:
     limit = ("playbooks/fabric.yml", "--limit", ",".join(DEVICES))
     assert counted.play(*limit).code == 0

@@ -221,6 +221,7 @@ def test_controller_killed_in_the_gate_leaves_nothing_after_the_next_site(config
     assert leftovers(configured) == {}
 
 
+@pytest.mark.slow  # site.yml and the gate once more
 def test_ansible_runner_runs_the_site(configured: Lab, tmp_path: Path) -> None:
     """What `make runner-demo` does; that its search for secrets finds one is shown on a planted one."""
     argv = [str(BIN / "python"), "tools/runner_demo.py", "--inventory", str(configured.inventory),
@@ -236,6 +237,7 @@ def test_ansible_runner_runs_the_site(configured: Lab, tmp_path: Path) -> None:
         assert runner_demo.secrets(events) == [str(events / "x")]
 
 
+@pytest.mark.slow  # a host has to come back, and site.yml once more; test_faults kills a host, too
 def test_host_that_dies_is_named_and_no_pass(configured: Lab) -> None:
     """Last, as it takes the lab's host away; up puts it back for whoever comes after."""
     run = Background(configured)

@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.integration.conftest import Lab
 from tests.integration.test_site import RAILS, mtu
 
@@ -56,6 +58,7 @@ def test_without_check_mode_it_refuses_before_anything_else(configured: Lab, tmp
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_host_that_is_down_is_in_the_plan(configured: Lab, tmp_path: Path) -> None:
     file = tmp_path / "plan.json"
     done = configured.play("playbooks/plan.yml", "--check", "-e", f"aidc_plan_file={file}",
