@@ -155,4 +155,3 @@ def do(instance: Instance, row: Row, spots: list[Place], which: str, wanted: Cal
             MECHANISMS[mechanism].do(step, which)
         except (OSError, door.DoorError) as error:
             raise FaultError(f"{row.name} on {spot.host}, {mechanism}: {error}") from error
-

@@ -149,5 +149,3 @@ def ensure(cache: Path, image: Path, programs: Path, suite: str, cgroup: Path, s
 def public_key(cache: Path) -> Path:
     """The key that the repositories are signed with, in ASCII armour."""
     return cache / KEY / "public.asc"
-
-

@@ -245,4 +245,3 @@ def summary(devices: t.Sequence[t.Mapping[str, t.Any]]) -> list[str]:
             if names:
                 found.append(f"{device['pci']}: {', '.join(names)}: {text}")
     return found
-
