@@ -49,7 +49,8 @@ import typing as t
 from ansible.errors import AnsibleFilterError
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._preflight import check
 
-FINDINGS, INFO = "__preflight_findings", "__preflight_info"
+FINDINGS = "__preflight_findings"
+INFO = "__preflight_info"
 
 
 def _machine_id(data: t.Any) -> str | None:
