@@ -3,6 +3,7 @@
 # Its documentation is that of the module of the same name.
 from __future__ import annotations
 
+import contextlib
 import typing as t
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from ansible.plugins.action import ActionBase
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._discover import argspec, propose, read, table, write
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._discover.model import ClassError, NodeClass, node_class
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._host.files import read_text, write_atomic
+from ansible_collections.aidc.gpu_cluster.plugins.plugin_utils.fleet_lock import fleet_lock
 
 FILE_MODE = 0o644
 
@@ -68,14 +70,19 @@ class ActionModule(ActionBase):
 
     def _write(self, folder: Path, files: t.Mapping[str, str], force: bool) -> tuple[list[str], list[str]]:
         """Paths written, and those that are there with another text, for which nothing is written."""
+        check_mode = bool(self._task.check_mode)
         try:
-            there = {name: read_text(folder / name) for name in files}
-            refused = [name for name, text in there.items() if text not in (None, files[name])]
-            if refused and not force:
-                return [], [str(folder / name) for name in refused]
-            changed = [name for name, text in there.items() if text != files[name]]
-            for name in () if self._task.check_mode else changed:
-                write_atomic(folder / name, files[name], FILE_MODE)
+            if not check_mode:
+                # An inventory may be read by others, unlike what the lock makes.
+                folder.mkdir(parents=True, exist_ok=True)
+            with contextlib.nullcontext() if check_mode else fleet_lock(folder, "discover", "aidc_discover_dir"):
+                there = {name: read_text(folder / name) for name in files}
+                refused = [name for name, text in there.items() if text not in (None, files[name])]
+                if refused and not force:
+                    return [], [str(folder / name) for name in refused]
+                changed = [name for name, text in there.items() if text != files[name]]
+                for name in () if check_mode else changed:
+                    write_atomic(folder / name, files[name], FILE_MODE)
         except OSError as error:
             raise AnsibleActionFail(f"{error.filename or folder}: {error.strerror or error}; wanted a folder that can "
                                     "be written; name another in aidc_discover_dir") from error

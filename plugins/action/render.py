@@ -3,6 +3,7 @@
 # Its documentation is that of the module of the same name.
 from __future__ import annotations
 
+import contextlib
 import typing as t
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._site import argspec
 from ansible_collections.aidc.gpu_cluster.plugins.plugin_utils import rendering
+from ansible_collections.aidc.gpu_cluster.plugins.plugin_utils.fleet_lock import fleet_lock
 
 
 class ActionModule(ActionBase):
@@ -29,9 +31,10 @@ class ActionModule(ActionBase):
             raise AnsibleActionFail("; ".join(dict.fromkeys(fleet.problems)))
         folder = Path(args["directory"])
         try:
-            different, gone = rendering.compare(folder, files)
-            if not self._task.check_mode:
-                rendering.store(folder, files, different, gone)
+            with contextlib.nullcontext() if self._task.check_mode else fleet_lock(folder, "render", "aidc_render_dir"):
+                different, gone = rendering.compare(folder, files)
+                if not self._task.check_mode:
+                    rendering.store(folder, files, different, gone)
         except OSError as error:
             raise AnsibleActionFail(f"render: {folder}: {error}") from error
         result.update(changed=bool(different or gone), directory=str(folder), files=len(files), written=different,
