@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -30,6 +31,8 @@ from tests import snapshot
 ROOT = Path(__file__).resolve().parents[1]
 BIN = ROOT / ".venv" / "bin"
 LOCALHOST = "localhost"
+# playbooks/fabric.yml: a small fleet has no tenth, and one of single hosts no rest.
+BATCHES = re.compile(r"RoCE fabric of the nodes, batch: (tenth|rest)\b")
 
 
 def some_hosts(found: Sequence[str], what: str) -> list[str]:
@@ -81,7 +84,8 @@ def read_play(code: int, stdout: str, stderr: str) -> Play:
         data, _end = json.JSONDecoder().raw_decode(stdout[stdout.index("{"):])
     except ValueError:
         return Play(code, text, [], {})
-    idle = [play["play"]["name"] for play in data["plays"] if not any(task["hosts"] for task in play["tasks"])]
+    idle = [play["play"]["name"] for play in data["plays"] if not any(task["hosts"] for task in play["tasks"])
+            and not BATCHES.match(play["play"]["name"])]
     return Play(code, text, [task for play in data["plays"] for task in play["tasks"]], data["stats"], idle)
 
 
