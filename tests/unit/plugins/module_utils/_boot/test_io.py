@@ -135,7 +135,8 @@ def test_a_gid_that_is_missing_is_told(qos: Qos) -> None:
 @pytest.mark.parametrize("owner", ["networkd", "netplan", "networkmanager"])
 def test_rails_have_their_sysctls_set_and_their_owner_is_named_for_the_rest(tmp_path: Path, owner: str) -> None:
     node: RailNode = rail_node(tmp_path, owner)
-    rails = [{"rail": 0, "pci": ONE, "address": "198.51.100.1/24"}, {"rail": 1, "pci": TWO, "address": "203.0.113.1/24"}]
+    rails = [{"rail": 0, "pci": ONE, "address": "198.51.100.1/24"},
+             {"rail": 1, "pci": TWO, "address": "203.0.113.1/24"}]
     intent = Intent({"rail_network": {"rails": rails}})
     before = node.files()
     told = io.one_round(node.machine(), intent, HAND, True)

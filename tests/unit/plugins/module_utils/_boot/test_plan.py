@@ -79,7 +79,8 @@ def test_what_a_call_leaves_as_it_is() -> None:
             "deferred": [{"netdev": "rail1", "holders": ["python3 (pid 7)"]}]}
     assert [drift.what for drift in plan.outcome("rail_network", lost, False).drift] == [
         "rail0: got no address, wanted what networkd was told", "rail1: in use, so it was left alone: python3 (pid 7)"]
-    gids = {"steps": [], "ports": [{"pci": ONE, "netdev": "rail0", "gid": None}, {"pci": TWO, "netdev": "r", "gid": "x"}]}
+    ports = [{"pci": ONE, "netdev": "rail0", "gid": None}, {"pci": TWO, "netdev": "rail1", "gid": "fe80::1"}]
+    gids = {"steps": [], "ports": ports}
     assert [drift.text() for drift in plan.outcome("roce_gid", gids, False).drift] == [
         f"roce_gid: {ONE} (rail0): no GID that fits"]
 
