@@ -29,6 +29,7 @@ from .options import complete
 LOCK_SECONDS = 120.0
 POLL_SECONDS = 0.5
 Result = dict[str, t.Any]
+Tell = t.Callable[[Deed], None]
 _SPECS: dict[str, t.Callable[[], dict[str, t.Any]]] = {
     "rail_network": rail_argspec.rail_network, "mlx5_port": mlx5_argspec.port, "roce_qos": roce_argspec.spec,
     "roce_gid": gid_argspec.gid,
@@ -110,17 +111,24 @@ def _make(machine: Machine, call: Call, check_mode: bool) -> Round:
     return found if failed < len(singles) else first
 
 
-def one_round(machine: Machine, intent: Intent, reason: Reason, check_mode: bool) -> Round:
-    """All sections once."""
+def _no_one(deed: Deed) -> None:
+    """Nobody is told."""
+
+
+def one_round(machine: Machine, intent: Intent, reason: Reason, check_mode: bool, tell: Tell = _no_one) -> Round:
+    """All sections once; ``tell`` gets the deeds of each when it is through."""
     there = present(machine, plan.wanted_ports(intent))
     found = Round(drift=tuple(plan.lacking(intent, there, reason)))
     for call in plan.calls(intent, there.ready):
-        found += _make(machine, call, check_mode)
+        latest = _make(machine, call, check_mode)
+        for deed in latest.done:
+            tell(deed)
+        found += latest
     return found
 
 
-def apply(machine: Machine, intent: Intent, reason: Reason, tell: t.Callable[[Deed], None]) -> Round:
-    """Rounds until nothing differs, or those who have a part in it have had their time. ``tell`` gets each deed.
+def apply(machine: Machine, intent: Intent, reason: Reason, tell: Tell) -> Round:
+    """Rounds until nothing differs, or those who have a part in it have had their time.
 
     The lock is not held between rounds, so that a run by hand can come in.
     """
@@ -128,9 +136,7 @@ def apply(machine: Machine, intent: Intent, reason: Reason, tell: t.Callable[[De
     found = Round()
     while True:
         with host_lock(machine, f"aidc-fabric {reason}", LOCK_SECONDS):
-            latest = one_round(dataclasses.replace(machine, locked=True), intent, reason, False)
-        for deed in latest.done:
-            tell(deed)
+            latest = one_round(dataclasses.replace(machine, locked=True), intent, reason, False, tell)
         found = Round(found.done + latest.done, latest.drift)
         if not latest.drift or machine.monotonic() >= deadline:
             return found
