@@ -103,6 +103,7 @@ class Dcbnl:
 
     def _pfc(self, prio_pfc: list[bool], delay: int) -> None:
         """A new bitmap toggles the link; a cable length out of 0 < d < 1000 is ignored (mlx5-roce 4.3)."""
+        self.state.pfc_writes[self.rail.rail] += 1
         bitmap = sum(1 << priority for priority in EIGHT if prio_pfc[priority])
         if self._memory("buffer", None) is not None:
             self._check_buffers(bitmap, self._memory("buffer", BUFFERS))

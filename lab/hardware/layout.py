@@ -19,6 +19,7 @@ def binds(spec: NodeSpec) -> list[tuple[str, str]]:
     roots = sorted({function.root for function in spec.functions})
     return [
         ("net", "sys/class/net"),
+        ("virtual_net", "sys/devices/virtual/net"),
         ("infiniband", "sys/class/infiniband"),
         ("infiniband_verbs", "sys/class/infiniband_verbs"),
         ("pci", "sys/bus/pci"),

@@ -85,6 +85,8 @@ class State:
         self.found: Driver | None = Driver(**kept["driver"]) if kept.get("driver") else Driver(STACKS[0])
         # Modules above the stack's, by what they use; gone with the boot.
         self.holders: dict[str, Sequence[str]] = {}
+        # Writes since the daemon's start, by rail: what a program should not have written shows here.
+        self.pfc_writes = [0] * len(spec.rails)
         # Functions that are off the bus: GONE, or FOUND (well again, but the bus was not scanned since).
         self.off_bus: dict[int, str] = {int(rail): how for rail, how in kept.get("off_bus", {}).items()}
 
@@ -195,7 +197,7 @@ class State:
         """Everything, for the control door."""
         return [{
             "rail": rail.rail, "pci": rail.pci, "interface": rail.netdev, "on_bus": self.on_bus(rail.rail),
-            "bound": self.bound(rail.rail),
+            "bound": self.bound(rail.rail), "pfc_writes": self.pfc_writes[rail.rail],
             "registers": {name: self.registers[rail.rail].get(name, values[0]) for name, values in REGISTERS.items()},
             "parameters": {name: {key: str(value[key]) for key in ("default", "current", "next")}
                            for name, value in self.card(rail.rail).show().items()},

@@ -188,6 +188,32 @@ class RailNet(Dir):
         return RealDir(path, self.netdevs.translate, {**self.extra, **more})
 
 
+class VirtualNet(Dir):
+    """devices/virtual/net, where the kernel's uevents have a rail's netdev, as it is a veth.
+
+    udev's ``DRIVERS==`` goes from the device of the event upwards; a real port's parent, the PCI function, has the link
+    ``driver``. Here nothing is above, so the netdev itself has it, as long as the driver has the function.
+    """
+
+    def __init__(self, model: Model) -> None:
+        super().__init__()
+        self.model = model
+        self.root = os.path.join(model.sysfs, "devices/virtual/net")
+
+    def names(self) -> Iterable[str]:
+        return os.listdir(self.root)
+
+    def child(self, name: str) -> Node:
+        path = os.path.join(self.root, name)
+        if not stat.S_ISDIR(os.lstat(path).st_mode):
+            raise fail(errno.ENOENT)
+        rail = self.model.rail_of_name(name)
+        where = f"devices/virtual/net/{name}"
+        driver = {"driver": Link(posixpath.relpath(DRIVER, where))} if rail is not None and self.model.state.bound(
+            rail) else {}
+        return RealDir(path, lambda _path, target: target, driver)
+
+
 def rail_dir(model: Model, netdevs: Netdevs, rail: RailSpec, privileged: Callable[[], bool]) -> Dir:
     """The PCI function; netdev, RDMA device and driver link come and go with the driver."""
     state, number = model.state, rail.rail
@@ -259,7 +285,7 @@ def build(model: Model, privileged: Callable[[], bool]) -> Dir:
         root.children[gpu.bridge] = Dir({**pci.bridge(gpu, privileged), gpu.pci: Dir(pci.gpu(gpu, privileged))})
     verbs["ethtool"], has_verbs["ethtool"] = ethtool.attribute(model), lambda: model.state.driver
     bus, classes = bus_and_classes(model)
-    return Dir({"net": ClassNet(netdevs), "devices": Dir(devices), "dev": ChangingDir(verbs, has_verbs), "pci": bus,
+    return Dir({"net": ClassNet(netdevs), "virtual_net": VirtualNet(model), "devices": Dir(devices), "dev": ChangingDir(verbs, has_verbs), "pci": bus,
                 "module": kernel.Modules(model), "modules": Attr(lambda: kernel.proc_modules(model.state)),
                 "lab": Dir({"driver": kernel.door(model, privileged)}),
                 "dcbnl": qos.DcbnlDir(model), "configfs": qos.Configfs(model),

@@ -99,6 +99,8 @@ options:
   persistent:
     description:
       - Save the MTU for the next boot. Only systemd-networkd is supported as the owner of a port so far.
+      - All options go into the host's intent, C(/etc/aidc/intent.json), from which the boot tool of
+        M(aidc.gpu_cluster.fabric_boot) sets them again. With V(false) the intent is left as it is.
       - Without O(runtime) networkd is not told to reload, as that would set the running value too.
     type: bool
     default: true
@@ -360,6 +362,7 @@ problems:
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._host.errors import AidcError
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._host.machine import Machine
+from ansible_collections.aidc.gpu_cluster.plugins.module_utils._intent.io import recorded
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._mlx5 import argspec
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._mlx5.configure import configure
 
@@ -368,8 +371,10 @@ def main() -> None:
     module = AnsibleModule(argument_spec=argspec.port(), supports_check_mode=True)
     machine = Machine(tool_timeout_seconds=argspec.timeout(module.params))
     try:
-        result = configure(machine, argspec.request(module.params), module.check_mode,
-                           argspec.node_class(module.params["info"]) if module.params["info"] is not None else None)
+        info_class = argspec.node_class(module.params["info"]) if module.params["info"] is not None else None
+        request = argspec.request(module.params)
+        result = recorded(machine, "mlx5_port", module.params, module.check_mode,
+                          lambda machine: configure(machine, request, module.check_mode, info_class), {"pci": None})
     except AidcError as error:
         module.fail_json(**error.as_result())
     module.exit_json(**result)

@@ -103,6 +103,14 @@ options:
     type: str
     choices: [if_idle, force, never]
     default: if_idle
+  persistent:
+    description:
+      - Keep the options of this call in the host's intent, C(/etc/aidc/intent.json). After a boot or a reload of the
+        driver the boot tool of M(aidc.gpu_cluster.fabric_boot) sets the ARP settings again, and tells what a manager
+        has not given back. The files of the managers are written in any case.
+      - The last call counts, with the rails that it lists. With V(false) the intent is left as it is.
+    type: bool
+    default: true
   tool_timeout_seconds:
     description: Longest time in seconds that one question may take; less than 1 counts as 1. An owner has a minute.
     type: int
@@ -328,6 +336,7 @@ problems:
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._host.errors import AidcError
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._host.machine import Machine
+from ansible_collections.aidc.gpu_cluster.plugins.module_utils._intent.io import recorded
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._rail import argspec
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._rail.configure import configure
 
@@ -336,7 +345,9 @@ def main() -> None:
     module = AnsibleModule(argument_spec=argspec.rail_network(), supports_check_mode=True)
     machine = Machine(tool_timeout_seconds=argspec.timeout(module.params))
     try:
-        result = configure(machine, argspec.request(module.params), module.check_mode)
+        request = argspec.request(module.params)
+        result = recorded(machine, "rail_network", module.params, module.check_mode,
+                          lambda machine: configure(machine, request, module.check_mode), {"netdevs": []})
     except AidcError as error:
         module.fail_json(**error.as_result())
     module.exit_json(**result)

@@ -77,6 +77,13 @@ options:
       - The kernel's own default is V(v2).
     type: str
     choices: [v1, v2]
+  persistent:
+    description:
+      - Keep the options of this call in the host's intent, C(/etc/aidc/intent.json). After a boot or a reload of the
+        driver the boot tool of M(aidc.gpu_cluster.fabric_boot) sets O(roce_mode) again, and tells missing GIDs.
+      - The last call counts, with the ports that it lists. With V(false) the intent is left as it is.
+    type: bool
+    default: true
   missing:
     description:
       - V(fail) if a port without its GID is an error; V(report) if it has nulls in RV(ports) instead, without waiting.
@@ -105,9 +112,9 @@ seealso:
     description: How NCCL chooses a GID by itself; NCCL_IB_GID_INDEX should be left unset.
     link: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html
 notes:
-  - GIDs can be read by any user; O(roce_mode) needs root.
+  - GIDs can be read by any user; O(roce_mode) and O(persistent) need root.
   - Slots of the table that are empty or belong to another network namespace answer EINVAL and are left out.
-  - With O(roce_mode) set, a lock on the host, C(/run/lock/aidc.lock), keeps two runs apart.
+  - With O(roce_mode) or O(persistent), a lock on the host, C(/run/lock/aidc.lock), keeps two runs apart.
 """
 
 EXAMPLES = r"""
@@ -118,6 +125,7 @@ EXAMPLES = r"""
         subnets: [198.51.100.0/24]
       - pci: "0002:03:00.0"
         subnets: [203.0.113.0/24]
+    persistent: false
   register: gids
 
 - name: The same over IPv6, and RoCE v2 for RDMA-CM
@@ -283,13 +291,16 @@ from ansible_collections.aidc.gpu_cluster.plugins.module_utils._gid import argsp
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._gid.configure import configure
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._host.errors import AidcError
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._host.machine import Machine
+from ansible_collections.aidc.gpu_cluster.plugins.module_utils._intent.io import recorded
 
 
 def main() -> None:
     module = AnsibleModule(argument_spec=argspec.gid(), supports_check_mode=True)
     machine = Machine(tool_timeout_seconds=max(1.0, float(module.params["tool_timeout_seconds"])))
     try:
-        result = configure(machine, argspec.request(module.params), module.check_mode)
+        request = argspec.request(module.params)
+        result = recorded(machine, "roce_gid", module.params, module.check_mode,
+                          lambda machine: configure(machine, request, module.check_mode), {"pci": None})
     except AidcError as error:
         module.fail_json(**error.as_result())
     module.exit_json(**result)

@@ -16,7 +16,8 @@ description:
     the writes all is read back; a difference is a failure, as several tools report success without effect.
   - Two tools can do it. C(mlnx_qos) is used beside the OFED driver, C(dcb) of iproute2 else. What is a file of the
     kernel (C(ecn/), C(cc_params), configfs C(rdma_cm), C(tc/)) is used where it is there.
-  - All of this is runtime state of the port, and is lost at a reboot or driver reload.
+  - All of this is runtime state of the port, and is lost at a reboot or driver reload. With O(persistent) the options
+    are kept on the host, and the boot tool of M(aidc.gpu_cluster.fabric_boot) sets the state again.
   - A virtual function, a BlueField in DPU mode and a port with link layer InfiniBand are refused. So is a step that
     stops the link of a port that carries the default route, the SSH connection or a network file system.
   - Of a bond, list the ports; PFC and the like are set on each, ToS and traffic class on the bond's RDMA device.
@@ -180,6 +181,13 @@ options:
         either would overwrite what this module sets.
     type: bool
     default: false
+  persistent:
+    description:
+      - Keep the options of this call in the host's intent, C(/etc/aidc/intent.json), from which the boot tool of
+        M(aidc.gpu_cluster.fabric_boot) sets the state again after a boot or a reload of the driver.
+      - The last call counts, with the ports that it lists. With V(false) the intent is left as it is.
+    type: bool
+    default: true
   backend:
     description: Tool for what is reached through dcbnl; V(auto) chooses by what is there.
     type: str
@@ -397,6 +405,7 @@ problems:
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._host.errors import AidcError
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._host.machine import Machine
+from ansible_collections.aidc.gpu_cluster.plugins.module_utils._intent.io import recorded
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._roce import argspec, intent
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._roce.configure import configure
 
@@ -408,7 +417,9 @@ def main() -> None:
         request, problems = intent.request(module.params)
         if problems:
             raise AidcError(problems)
-        result = configure(machine, request, module.check_mode)
+        result = recorded(machine, "roce_qos", module.params, module.check_mode,
+                          lambda machine: configure(machine, request, module.check_mode),
+                          {"groups": [], "pci": None})
     except AidcError as error:
         module.fail_json(**error.as_result())
     module.exit_json(**result)

@@ -33,10 +33,7 @@ class RecordingAction(ActionBase):
         try:
             if state_dir:
                 check_name(host, "host name")
-            result.update(self._execute_module(
-                module_name=f"aidc.gpu_cluster.{self.module or self.kind}", module_args=self._task.args,
-                task_vars=variables,
-            ))
+            result.update(self._call(self._task.args, variables))
             if state_dir and not result.get("failed") and self._is_fact(result):
                 data = self.facts({key: value for key, value in result.items()
                                    if key not in _ENGINE_KEYS and not key.startswith("_")})
@@ -45,6 +42,12 @@ class RecordingAction(ActionBase):
         except RecordError as error:
             raise AnsibleActionFail(str(error)) from error
         return result
+
+    def _call(self, arguments: t.Mapping[str, t.Any], variables: dict[str, t.Any]) -> dict[str, t.Any]:
+        """Run the module; a plugin that brings something along for it overrides this."""
+        found: dict[str, t.Any] = self._execute_module(
+            module_name=f"aidc.gpu_cluster.{self.module or self.kind}", module_args=arguments, task_vars=variables)
+        return found
 
     def _is_fact(self, result: t.Mapping[str, t.Any]) -> bool:
         """Whether the result says what is. A module that changes things overrides it for its predictions."""

@@ -18,6 +18,7 @@ def gid() -> dict[str, t.Any]:
         "address_family": {"type": "str", "choices": ["ipv4", "ipv6"], "default": "ipv4"},
         "roce_version": {"type": "str", "choices": ["v1", "v2"], "default": "v2"},
         "roce_mode": {"type": "str", "choices": ["v1", "v2"]},
+        "persistent": {"type": "bool", "default": True},
         "missing": {"type": "str", "choices": ["fail", "report"], "default": "fail"},
         "wait_seconds": {"type": "float", "default": 5.0},
         "tool_timeout_seconds": {"type": "int", "default": 10},

@@ -25,13 +25,13 @@ def _sync_directory(path: Path) -> None:
         os.close(descriptor)
 
 
-def write_atomic(path: Path, text: str, mode: int, directory_mode: int = 0o755) -> None:
+def write_atomic(path: Path, text: str | bytes, mode: int, directory_mode: int = 0o755) -> None:
     """Put ``text`` in place in one step; it survives a power cut once this returns."""
     path.parent.mkdir(mode=directory_mode, parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            stream.write(text)
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(text.encode("utf-8") if isinstance(text, str) else text)
             stream.flush()
             os.fchmod(stream.fileno(), mode)
             os.fsync(stream.fileno())

@@ -76,7 +76,9 @@ def _take(descriptor: int, name: str, machine: Machine, wait_seconds: float) -> 
 def host_lock(
     machine: Machine, what: str, wait_seconds: float = WAIT_SECONDS,
 ) -> contextlib.AbstractContextManager[None]:
-    """Hold the host's lock."""
+    """Hold the host's lock; nothing more is to be done where our caller does."""
+    if machine.locked:
+        return contextlib.nullcontext()
     return file_lock(machine, machine.path(LOCK_FILE), LOCK_FILE, what, wait_seconds)
 
 

@@ -21,6 +21,8 @@ class Machine:
     monotonic: t.Callable[[], float] = time.monotonic
     pid: int = field(default_factory=os.getpid)
     tool_timeout_seconds: float = 10.0
+    # Whether our caller holds the host's lock already.
+    locked: bool = False
 
     def path(self, absolute: str) -> Path:
         """Where the file of that absolute name lies below our root."""

@@ -29,6 +29,7 @@ def rail_network() -> dict[str, t.Any]:
         "rails": {"type": "list", "elements": "dict", "required": True, "options": rail},
         "owner": {"type": "str", "choices": ["auto", *OWNERS], "default": "auto"},
         **{key: {"type": "int", "default": _DEFAULTS[key]} for key in SYSCTL_KEYS},
+        "persistent": {"type": "bool", "default": True},
         "disruption_policy": {"type": "str", "choices": ["if_idle", "force", "never"], "default": "if_idle"},
         "tool_timeout_seconds": {"type": "int", "default": 10},
     }

@@ -156,8 +156,7 @@ def _owner_steps(request: Request, node: Node) -> list[Step]:
     return [*start, *writes, *told, *end]
 
 
-def _sysctl_steps(request: Request, node: Node) -> list[Step]:
-    values = {node.netdev(want.pci): request.sysctls_of(want) for want in request.rails if request.sysctls_of(want)}
+def running_sysctl_steps(request: Request, node: Node) -> list[Step]:
     steps = []
     for want in request.rails:
         netdev, running = node.netdev(want.pci), _running_sysctls(request, want, node)
@@ -165,6 +164,12 @@ def _sysctl_steps(request: Request, node: Node) -> list[Step]:
             if running[key] != value:
                 steps.append(Step(("set", sysctl.proc_path(netdev, key), str(value)), f"it is {running[key]}",
                                   netdevs=(netdev,)))
+    return steps
+
+
+def _sysctl_steps(request: Request, node: Node) -> list[Step]:
+    values = {node.netdev(want.pci): request.sysctls_of(want) for want in request.rails if request.sysctls_of(want)}
+    steps = running_sysctl_steps(request, node)
     file = File(sysctl.PATH, sysctl.text(values), sysctl.FILE_MODE, tuple(values))
     return [*steps, _write(node, file)] if values and _differs(node, file) else steps
 

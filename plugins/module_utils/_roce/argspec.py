@@ -48,6 +48,7 @@ def spec() -> dict[str, t.Any]:
                   "options": {"pci": {"type": "str", "required": True}, **port}},
         **top,
         "take_over": {"type": "bool", "default": False},
+        "persistent": {"type": "bool", "default": True},
         "backend": {"type": "str", "choices": list(CHOICES), "default": "auto"},
         "tool_timeout_seconds": {"type": "int", "default": 10},
     }

@@ -135,8 +135,20 @@ def listing(node: nodes.Node, at: str = "") -> set[str]:
     return {at}.union(*(listing(node.child(name), f"{at}/{name}") for name in node.names()))
 
 
+def test_udev_finds_the_driver_of_a_rail_at_the_device_of_the_kernels_event(tmp_path: Path, root: nodes.Dir) -> None:
+    (tmp_path / "devices/virtual/net/lo").mkdir()
+    assert set(walk(root, "virtual_net").names()) == {RAIL.name, "lo"}  # type: ignore[attr-defined]
+    link = walk(root, f"virtual_net/{RAIL.name}/driver")
+    assert isinstance(link, nodes.Link) and link.target == "../../../../bus/pci/drivers/mlx5_core"
+    assert text(root, f"virtual_net/{RAIL.name}/mtu") == "1500\n"
+    subsystem = walk(root, f"virtual_net/{RAIL.name}/subsystem")
+    assert isinstance(subsystem, nodes.Link) and subsystem.target == "../../../../class/net"
+    assert "driver" not in walk(root, "virtual_net/lo").names()  # type: ignore[attr-defined]
+
+
 def test_a_function_off_the_bus_leaves_nothing_behind(tmp_path: Path) -> None:
-    (tmp_path / "class/net").mkdir(parents=True)
+    for folder in ("class/net", "devices/virtual/net"):
+        (tmp_path / folder).mkdir(parents=True)
     model = Node(SPEC, str(tmp_path), Source([]))
     tree_root = tree.build(model, lambda: True)
     before = listing(tree_root)

@@ -33,7 +33,11 @@ def test_check_mode_then_run_then_nothing(
     for key in ("changed", "before", "after", "commands", "diff"):
         assert predicted[key] == real[key]
     assert real["changed"] is True
+    assert real["commands"][-1] == ["write", "/etc/aidc/intent.json"]
     assert call(node, monkeypatch, capsys, ports=PORTS)["changed"] is False
+    # Neither what is only expected nor what is only returned is another intent.
+    more = {"ports": [{**PORTS[0], "rdma_mtu_bytes": 4096}], "info": {}}
+    assert call(node, monkeypatch, capsys, **more)["changed"] is False
 
 
 def test_failure_names_object_got_wanted_and_hint(

@@ -22,7 +22,12 @@ def call(
 
 
 def test_result(node: FakeNode, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    result = call(node, monkeypatch, capsys, ports=[{"pci": "0000:03:00.0"}], subnets=["198.51.100.0/24"])
+    options = {"ports": [{"pci": "0000:03:00.0"}], "subnets": ["198.51.100.0/24"]}
+    kept = call(node, monkeypatch, capsys, **options)
+    assert (kept["changed"], kept["commands"]) == (True, [["write", "/etc/aidc/intent.json"]])
+    assert json.loads(node.get("/etc/aidc/intent.json"))["sections"]["roce_gid"]["subnets"] == ["198.51.100.0/24"]
+    # What a run in check mode may lack of others is no other intent.
+    result = call(node, monkeypatch, capsys, missing="report", _ansible_check_mode=True, **options)
     assert (result["changed"], result["commands"]) == (False, [])
     assert result["ports"] == [{
         "pci": "0000:03:00.0", "rdma_device": "mlx5_0", "port": 1, "netdev": "rail0",

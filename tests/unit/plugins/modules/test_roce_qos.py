@@ -40,7 +40,10 @@ def test_check_mode_then_run_then_nothing(call: Call, qos: Qos) -> None:
     for key in ("changed", "before", "after", "commands", "diff"):
         assert predicted[key] == real[key]
     assert real["changed"] is True and qos.ports["rail0"]["pfc"][3] is True
+    assert real["commands"][-1] == ["write", "/etc/aidc/intent.json"]
     assert call()["changed"] is False
+    other = call(persistent=False, dscp=24)
+    assert other["changed"] is True and ["write", "/etc/aidc/intent.json"] not in other["commands"]
 
 
 @pytest.mark.parametrize(("options", "message"), [
