@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from .._host.errors import AidcError, Problem
 from .._host.lock import host_lock
 from .._host.machine import Machine
+from .._idle import io as idle_io
+from .._idle import plan as idle_plan
+from .._idle.model import Port as IdlePort
 from . import check, io, plan
 from .apply import Applying
 from .model import Node, Request, Step
@@ -63,17 +66,13 @@ def _users(machine: Machine, request: Request, node: Node, steps: t.Sequence[Ste
     touched = {netdev for step in steps if step.disruptive == "link" for netdev in step.netdevs}
     if not touched:
         return Users()
-    ports = [(want, node.ports[want.pci]) for want in request.rails if node.netdev(want.pci) in touched]
-    if request.disruption_policy == "never":
-        return Users(None, [_entry(want.rail, port.netdev, ["disruption_policy is never"]) for want, port in ports])
-    users = io.rdma_users(machine)
-    found = [_entry(want.rail, port.netdev, users[port.rdma_device]) for want, port in ports
-             if users and port.rdma_device in users]
-    return Users(users is not None, [] if request.disruption_policy == "force" else found)
-
-
-def _entry(rail: int, netdev: str | None, holders: list[str]) -> dict[str, t.Any]:
-    return {"rail": rail, "netdev": netdev, "holders": holders}
+    ports = [IdlePort(want.pci, node.netdev(want.pci), want.rail) for want in request.rails
+             if node.netdev(want.pci) in touched]
+    decision = idle_plan.decide(request.disruption_policy, ports,
+                                lambda: idle_io.gather(machine, [port.pci for port in ports]))
+    commands = [step.command for step in steps]
+    return Users(decision.known, [idle_plan.entry(port, commands, decision.busy[port.pci]) for port in ports
+                                  if port.pci in decision.busy])
 
 
 def _read_back(machine: Machine, request: Request) -> tuple[Node, list[Problem]]:
