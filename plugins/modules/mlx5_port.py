@@ -420,13 +420,14 @@ from ansible_collections.aidc.gpu_cluster.plugins.module_utils._host.errors impo
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._host.machine import Machine
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._mlx5 import argspec
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._mlx5.configure import configure
+from ansible_collections.aidc.gpu_cluster.plugins.module_utils._revert.io import armed_request
 
 
 def main() -> None:
     module = AnsibleModule(argument_spec=argspec.port(), supports_check_mode=True)
     machine = Machine(tool_timeout_seconds=argspec.timeout(module.params))
     try:
-        result = configure(machine, argspec.request(module.params), module.check_mode,
+        result = configure(machine, armed_request(argspec.request(module.params), module.params), module.check_mode,
                            argspec.node_class(module.params["info"]) if module.params["info"] is not None else None)
     except AidcError as error:
         module.fail_json(**error.as_result())

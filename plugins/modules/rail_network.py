@@ -360,13 +360,14 @@ from ansible_collections.aidc.gpu_cluster.plugins.module_utils._host.errors impo
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._host.machine import Machine
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._rail import argspec
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._rail.configure import configure
+from ansible_collections.aidc.gpu_cluster.plugins.module_utils._revert.io import armed_request
 
 
 def main() -> None:
     module = AnsibleModule(argument_spec=argspec.rail_network(), supports_check_mode=True)
     machine = Machine(tool_timeout_seconds=argspec.timeout(module.params))
     try:
-        result = configure(machine, argspec.request(module.params), module.check_mode)
+        result = configure(machine, armed_request(argspec.request(module.params), module.params), module.check_mode)
     except AidcError as error:
         module.fail_json(**error.as_result())
     module.exit_json(**result)

@@ -457,6 +457,7 @@ problems:
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._host.errors import AidcError
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._host.machine import Machine
+from ansible_collections.aidc.gpu_cluster.plugins.module_utils._revert.io import armed_request
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._roce import argspec, intent
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._roce.configure import configure
 
@@ -468,6 +469,7 @@ def main() -> None:
         request, problems = intent.request(module.params)
         if problems:
             raise AidcError(problems)
+        request = armed_request(request, module.params)
         result = configure(machine, request, module.check_mode)
     except AidcError as error:
         module.fail_json(**error.as_result())

@@ -8,16 +8,16 @@ import typing as t
 from pathlib import Path
 
 from ansible.errors import AnsibleActionFail
-from ansible.plugins.action import ActionBase
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._fleet import store
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._fleet.record import RecordError, check_name
+from ansible_collections.aidc.gpu_cluster.plugins.plugin_utils.reverting import Reverting
 from ansible_collections.aidc.gpu_cluster.plugins.plugin_utils.state import state_dir as find_state_dir
 
 # Keys that the engine adds to a result; they are no facts about the host.
 _ENGINE_KEYS = {"changed", "invocation", "failed", "warnings", "deprecations"}
 
 
-class RecordingAction(ActionBase):
+class RecordingAction(Reverting):
     """``kind`` names the record's folder, and the module."""
 
     _supports_check_mode = True
@@ -33,10 +33,7 @@ class RecordingAction(ActionBase):
         try:
             if state_dir:
                 check_name(host, "host name")
-            result.update(self._execute_module(
-                module_name=f"aidc.gpu_cluster.{self.module or self.kind}", module_args=self._task.args,
-                task_vars=variables,
-            ))
+            result.update(self.run_module(self.module or self.kind, self._task.args, variables))
             if state_dir and not result.get("failed") and self._is_fact(result):
                 data = self.facts({key: value for key, value in result.items()
                                    if key not in _ENGINE_KEYS and not key.startswith("_")})

@@ -57,7 +57,8 @@ def test_a_bare_host_in_use_is_left_alone_and_the_run_goes_on(lab: Lab) -> None:
     with user(lab, HOST, "all_reduce_perf", UVERBS[0], job=4242) as job:
         predicted = fabric(lab, "--check")
         real = fabric(lab)
-        for name in ("rail_network", "mlx5_port", "roce_qos"):
+        # What mlx5_port would do cannot be told before its tools are there.
+        for name in ("rail_network", "roce_qos"):
             for key in ("commands", "deferred", "changed"):
                 assert result(predicted, name)[key] == result(real, name)[key], (name, key)
         assert result(real, "rail_network")["commands"] == []
@@ -67,7 +68,7 @@ def test_a_bare_host_in_use_is_left_alone_and_the_run_goes_on(lab: Lab) -> None:
             deferred = result(real, name)["deferred"]
             assert [entry["holders"] for entry in deferred] == wanted, name
             assert [(entry["pci"], entry["netdev"]) for entry in deferred] == list(zip(PCIS, RAILS))
-        assert "in use: " in real.text and job.words in real.text
+        assert f"{HOST}: {RAILS[0]} waits for: {job.words} has connections on mlx5_0" in real.text
     assert downs(lab) == before
 
 

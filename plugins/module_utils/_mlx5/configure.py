@@ -12,7 +12,8 @@ from .._host.lock import host_lock
 from .._host.machine import Machine
 from .._idle import io as idle_io
 from .._idle import plan as idle_plan
-from . import idle, info_io, io, plan
+from .._revert import io as revert_io
+from . import idle, info_io, io, plan, revert
 from .info import NodeClass
 from .model import Node, Request, Step
 
@@ -40,6 +41,7 @@ def _result(request: Request, before: Node, doing: Doing, after: Node | None) ->
         "steps": [step.as_dict() for step in steps],
         "deferred": list(doing.deferred),
         "rdma_users_known": doing.users_known,
+        "armed": None,
         "ports": plan.details(request, after or before),
         "excluded": plan.excluded(request, after or before),
         "diff": {"before": {entry["pci"]: entry for entry in old}, "after": {entry["pci"]: entry for entry in new}},
@@ -73,18 +75,22 @@ def _plan(machine: Machine, request: Request) -> tuple[Node, Doing]:
 def _run(machine: Machine, request: Request, check_mode: bool) -> tuple[dict[str, t.Any], Node]:
     """The result, and the node as it is now."""
     if check_mode:
+        revert_io.left_behind(machine, revert_io.call_of("mlx5_port", request), check_mode)
         node, doing = _plan(machine, request)
         return _result(request, node, doing, None), node
     with host_lock(machine, "mlx5_port"):
+        call = revert_io.call_of("mlx5_port", request)
+        before = revert_io.left_behind(machine, call, check_mode)
         node, doing = _plan(machine, request)
         if not doing.steps:
-            return _result(request, node, doing, node), node
-        io.apply(machine, doing.steps)
-        after = io.gather(machine, request)
-        problems = plan.verify(doing.left, after)
-        if problems:
-            raise AidcError(problems, [step.command for step in doing.steps])
-        return _result(request, node, doing, after), after
+            return {**_result(request, node, doing, node), "armed": revert_io.public(before)}, node
+        with revert_io.guarded(machine, call, revert.undo(doing.left, node, doing.steps)) as armed:
+            io.apply(machine, doing.steps)
+            after = io.gather(machine, request)
+            problems = plan.verify(doing.left, after)
+            if problems:
+                raise AidcError(problems, [step.command for step in doing.steps])
+            return {**_result(request, node, doing, after), "armed": revert_io.public(armed or before)}, after
 
 
 def configure(

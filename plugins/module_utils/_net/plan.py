@@ -69,3 +69,8 @@ def hint(reasons: t.Iterable[str]) -> str:
         return way_out
     return (f"{way_out}; or allow_management: true, with which the host undoes the change if the controller does not "
             "come back")
+
+
+def management(uses: t.Mapping[str, str]) -> set[str]:
+    """Links that carry the way to the host."""
+    return {name for name, reasons in uses.items() if any(map(is_management, reasons.split("; ")))}

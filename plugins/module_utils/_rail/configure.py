@@ -13,7 +13,8 @@ from .._host.machine import Machine
 from .._idle import io as idle_io
 from .._idle import plan as idle_plan
 from .._idle.model import Port as IdlePort
-from . import check, io, plan
+from .._revert import io as revert_io
+from . import check, io, plan, revert
 from .apply import Applying
 from .model import Node, Request, Step
 
@@ -44,6 +45,7 @@ def _result(
         "steps": [step.as_dict() for step in steps],
         "deferred": list(users.deferred),
         "rdma_users_known": users.known,
+        "armed": None,
         "rails": plan.details(request, after or before),
         "diff": {"before": {entry["pci"]: entry for entry in old}, "after": {entry["pci"]: entry for entry in new}},
     }
@@ -91,16 +93,20 @@ def configure(machine: Machine, request: Request, check_mode: bool) -> dict[str,
     if wrong:
         raise AidcError(wrong)
     if check_mode:
+        revert_io.left_behind(machine, revert_io.call_of("rail_network", request), check_mode)
         node, steps = _plan(machine, request)
         users = _users(machine, request, node, steps)
         return _result(request, node, () if users.deferred else steps, None, users)
     with host_lock(machine, "rail_network"):
+        call = revert_io.call_of("rail_network", request)
+        before = revert_io.left_behind(machine, call, check_mode)
         node, steps = _plan(machine, request)
         users = _users(machine, request, node, steps)
         if users.deferred or not steps:
-            return _result(request, node, (), node, users)
-        Applying(machine).run(steps, node.pending)
-        after, problems = _read_back(machine, request)
-        if problems:
-            raise AidcError(problems, [step.command for step in steps])
-        return _result(request, node, steps, after, users)
+            return {**_result(request, node, (), node, users), "armed": revert_io.public(before)}
+        with revert_io.guarded(machine, call, revert.undo(request, node, steps)) as armed:
+            Applying(machine).run(steps, node.pending)
+            after, problems = _read_back(machine, request)
+            if problems:
+                raise AidcError(problems, [step.command for step in steps])
+            return {**_result(request, node, steps, after, users), "armed": revert_io.public(armed or before)}

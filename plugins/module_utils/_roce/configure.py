@@ -4,6 +4,7 @@
 """One call of roce_qos from beginning to end: read, check, plan, apply, read back."""
 from __future__ import annotations
 
+import dataclasses
 import typing as t
 from dataclasses import dataclass
 
@@ -14,7 +15,9 @@ from .._idle import io as idle_io
 from .._idle import plan as idle_plan
 from .._net import io as net_io
 from .._net import plan as net_plan
-from . import factory, idle, io, plan
+from .._revert import io as revert_io
+from .._revert.model import Undo
+from . import factory, idle, io, plan, revert
 from .backend import Backend
 from .model import Node, Request, Step
 
@@ -27,6 +30,7 @@ class Doing:
     steps: t.Sequence[Step]
     deferred: t.Sequence[dict[str, t.Any]] = ()
     users_known: bool | None = None
+    undo: Undo | None = None
 
 
 def _result(request: Request, before: Node, doing: Doing, after: Node | None) -> dict[str, t.Any]:
@@ -42,6 +46,7 @@ def _result(request: Request, before: Node, doing: Doing, after: Node | None) ->
         "steps": [step.as_dict() for step in steps],
         "deferred": list(doing.deferred),
         "rdma_users_known": doing.users_known,
+        "armed": None,
         "backend": before.backend,
         "unsupported": plan.unsupported(request, before),
         "findings": plan.findings(request, after or before),
@@ -49,14 +54,16 @@ def _result(request: Request, before: Node, doing: Doing, after: Node | None) ->
     }
 
 
-def _check_uses(machine: Machine, request: Request, node: Node, steps: list[Step]) -> None:
-    """What the ports carry is asked only if a link is to stop."""
+def _check_uses(machine: Machine, request: Request, node: Node, steps: list[Step]) -> set[str]:
+    """What the ports carry is asked only if a link is to stop. Returns the links that carry the way to the host."""
     if not any(step.disruptive == "link" for step in steps):
-        return
+        return set()
     net = net_io.gather(machine)
-    problems = [*net.problems, *plan.check_uses(steps, node, net_plan.uses(net), request.allow_management)]
+    uses = net_plan.uses(net)
+    problems = [*net.problems, *plan.check_uses(steps, node, uses, request.allow_management)]
     if problems:
         raise AidcError(problems)
+    return net_plan.management(uses)
 
 
 def _hold_back(machine: Machine, request: Request, node: Node, steps: list[Step], backend: Backend) -> Doing:
@@ -81,22 +88,28 @@ def _plan(machine: Machine, request: Request) -> tuple[Node, Doing, Backend]:
     if problems:
         raise AidcError(problems)
     steps = plan.plan(request, node, backend)
-    _check_uses(machine, request, node, steps)
-    return node, _hold_back(machine, request, node, steps, backend), backend
+    management = _check_uses(machine, request, node, steps)
+    doing = _hold_back(machine, request, node, steps, backend)
+    undo = revert.undo(doing.left, node, doing.steps, management, backend)
+    return node, dataclasses.replace(doing, undo=undo), backend
 
 
 def configure(machine: Machine, request: Request, check_mode: bool) -> dict[str, t.Any]:
     """Raises AidcError for whatever stands in the way."""
     if check_mode:
+        revert_io.left_behind(machine, revert_io.call_of("roce_qos", request), check_mode)
         node, doing, _backend = _plan(machine, request)
         return _result(request, node, doing, None)
     with host_lock(machine, "roce_qos"):
+        call = revert_io.call_of("roce_qos", request)
+        before = revert_io.left_behind(machine, call, check_mode)
         node, doing, backend = _plan(machine, request)
         if not doing.steps:
-            return _result(request, node, doing, node)
-        io.apply(machine, doing.steps)
-        after = io.gather(machine, request, node, backend)
-        problems = plan.verify(doing.left, after)
-        if problems:
-            raise AidcError(problems, [step.command for step in doing.steps])
-        return _result(request, node, doing, after)
+            return {**_result(request, node, doing, node), "armed": revert_io.public(before)}
+        with revert_io.guarded(machine, call, doing.undo) as armed:
+            io.apply(machine, doing.steps)
+            after = io.gather(machine, request, node, backend)
+            problems = plan.verify(doing.left, after)
+            if problems:
+                raise AidcError(problems, [step.command for step in doing.steps])
+            return {**_result(request, node, doing, after), "armed": revert_io.public(armed or before)}
