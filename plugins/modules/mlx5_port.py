@@ -110,6 +110,30 @@ options:
       - If the tool is missing, hangs or prints something else, the call fails before any write.
     type: bool
     default: true
+  disruption_policy:
+    description:
+      - What to do with a step that stops the link of a port while somebody uses the port or the node - a connection in
+        C(rdma resource), a process with the RDMA device open, a step of Slurm, a process with a GPU, a mount over RDMA.
+      - V(if_idle) leaves what changes the port for a later run and says so in RV(deferred), with each holder.
+        V(force) goes on, V(never) never stops a link.
+      - Open device files, cgroups and mounts are looked at without any tool. Where C(rdma) cannot tell,
+        RV(rdma_users_known) is V(false), as connections of the kernel's own that are no mount are not seen then.
+    type: str
+    choices: [if_idle, force, never]
+    default: if_idle
+  allow_management:
+    description:
+      - Change a listed port although it carries the SSH connection or the default route. The change then runs with an
+        armed revert. Before the first write the state is saved on the host and a timer is set; if the controller does
+        not come back within O(revert_seconds) after the last write, the host restores the saved state, and the next run
+        reports that.
+      - Without it such a port is refused.
+    type: bool
+    default: false
+  revert_seconds:
+    description: How long the timer waits for the controller, with O(allow_management). At least 5.
+    type: int
+    default: 60
   info:
     description:
       - Given, even empty, the call also returns what M(aidc.gpu_cluster.mlx5_info) returns, read at its end, with the
@@ -244,6 +268,40 @@ steps:
       description: PCI address of the port, null for a step that serves several.
       type: str
       sample: "0000:03:00.0"
+deferred:
+  description: Ports in use, with the steps that wait for their holders.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    pci:
+      description: PCI address of the port.
+      type: str
+      sample: "0000:03:00.0"
+    netdev:
+      description: Netdev.
+      type: str
+      sample: ens1f0np0
+    steps:
+      description: What is not done, as in RV(commands).
+      type: list
+      elements: list
+      sample: [[ip, link, set, dev, ens1f0np0, mtu, "4200"]]
+    holders:
+      description: Who uses the port.
+      type: list
+      elements: str
+      sample: [Slurm job 4242 step 0 (pid 1234 all_reduce_perf) holds mlx5_0]
+rdma_users_known:
+  description: Whether all users could be seen; null if no step stops a link, or the policy is V(never).
+  returned: success
+  type: bool
+  sample: true
+armed:
+  description: The armed revert, which the controller cancels; null if none is armed. See O(allow_management).
+  returned: success
+  type: dict
+  sample: {id: mlx5_port-1a2b3c4d, seconds: 60, timer: systemd}
 ports:
   description: Each port in detail; in check mode as it is before the steps.
   returned: success
@@ -365,6 +423,7 @@ from ansible_collections.aidc.gpu_cluster.plugins.module_utils._host.machine imp
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._intent.io import recorded
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._mlx5 import argspec
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._mlx5.configure import configure
+from ansible_collections.aidc.gpu_cluster.plugins.module_utils._revert.io import armed_request
 
 
 def main() -> None:
@@ -372,7 +431,7 @@ def main() -> None:
     machine = Machine(tool_timeout_seconds=argspec.timeout(module.params))
     try:
         info_class = argspec.node_class(module.params["info"]) if module.params["info"] is not None else None
-        request = argspec.request(module.params)
+        request = armed_request(argspec.request(module.params), module.params)
         result = recorded(machine, "mlx5_port", module.params, module.check_mode,
                           lambda machine: configure(machine, request, module.check_mode, info_class), {"pci": None})
     except AidcError as error:

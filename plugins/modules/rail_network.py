@@ -97,9 +97,12 @@ options:
     default: 2
   disruption_policy:
     description:
-      - What to do if a step stops a link that RDMA connections use. V(if_idle) does nothing and says so in
-        RV(deferred), V(force) goes on, V(never) never stops a link.
-      - Where C(rdma) cannot tell, RV(rdma_users_known) is V(false) and V(if_idle) goes on.
+      - What to do with a step that stops the link of a port while somebody uses the port or the node - a connection in
+        C(rdma resource), a process with the RDMA device open, a step of Slurm, a process with a GPU, a mount over RDMA.
+      - V(if_idle) leaves all rails alone for a later run and says so in RV(deferred), with each holder.
+        V(force) goes on, V(never) never stops a link.
+      - Open device files, cgroups and mounts are looked at without any tool. Where C(rdma) cannot tell,
+        RV(rdma_users_known) is V(false), as connections of the kernel's own that are no mount are not seen then.
     type: str
     choices: [if_idle, force, never]
     default: if_idle
@@ -111,6 +114,19 @@ options:
       - The last call counts, with the rails that it lists. With V(false) the intent is left as it is.
     type: bool
     default: true
+  allow_management:
+    description:
+      - Change a listed port although it carries the SSH connection or the default route. The change then runs with an
+        armed revert. Before the first write the state is saved on the host and a timer is set; if the controller does
+        not come back within O(revert_seconds) after the last write, the host restores the saved state, and the next run
+        reports that.
+      - Without it such a port is refused.
+    type: bool
+    default: false
+  revert_seconds:
+    description: How long the timer waits for the controller, with O(allow_management). At least 5.
+    type: int
+    default: 60
   tool_timeout_seconds:
     description: Longest time in seconds that one question may take; less than 1 counts as 1. An owner has a minute.
     type: int
@@ -237,7 +253,7 @@ steps:
       elements: str
       sample: [ens1f0np0]
 deferred:
-  description: Rails in use, for whose sake nothing was done.
+  description: Rails in use, for whose sake nothing was done, with all steps that wait for their holders.
   returned: success
   type: list
   elements: dict
@@ -246,20 +262,34 @@ deferred:
       description: Number of the rail.
       type: int
       sample: 0
+    pci:
+      description: PCI address of the port.
+      type: str
+      sample: "0000:03:00.0"
     netdev:
       description: Netdev.
       type: str
       sample: ens1f0np0
+    steps:
+      description: What is not done, as in RV(commands).
+      type: list
+      elements: list
+      sample: [[networkctl, reload]]
     holders:
-      description: Who uses it.
+      description: Who uses the port.
       type: list
       elements: str
-      sample: [python3 (pid 4711)]
+      sample: [Slurm job 4242 step 0 (pid 1234 all_reduce_perf) holds mlx5_0]
 rdma_users_known:
-  description: Whether RDMA connections could be seen; null if no step stops a link.
+  description: Whether all users could be seen; null if no step stops a link, or the policy is V(never).
   returned: success
   type: bool
   sample: true
+armed:
+  description: The armed revert, which the controller cancels; null if none is armed. See O(allow_management).
+  returned: success
+  type: dict
+  sample: {id: mlx5_port-1a2b3c4d, seconds: 60, timer: systemd}
 rails:
   description: Each rail in detail; in check mode as it is before the steps.
   returned: success
@@ -339,13 +369,14 @@ from ansible_collections.aidc.gpu_cluster.plugins.module_utils._host.machine imp
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._intent.io import recorded
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._rail import argspec
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._rail.configure import configure
+from ansible_collections.aidc.gpu_cluster.plugins.module_utils._revert.io import armed_request
 
 
 def main() -> None:
     module = AnsibleModule(argument_spec=argspec.rail_network(), supports_check_mode=True)
     machine = Machine(tool_timeout_seconds=argspec.timeout(module.params))
     try:
-        request = argspec.request(module.params)
+        request = armed_request(argspec.request(module.params), module.params)
         result = recorded(machine, "rail_network", module.params, module.check_mode,
                           lambda machine: configure(machine, request, module.check_mode), {"netdevs": []})
     except AidcError as error:

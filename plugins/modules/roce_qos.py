@@ -188,6 +188,32 @@ options:
       - The last call counts, with the ports that it lists. With V(false) the intent is left as it is.
     type: bool
     default: true
+  disruption_policy:
+    description:
+      - What to do with a step that stops the link of a port while somebody uses the port or the node - a connection in
+        C(rdma resource), a process with the RDMA device open, a step of Slurm, a process with a GPU, a mount over RDMA.
+      - V(if_idle) leaves all that decides the class of the port's packets (trust, DSCP map, ETS, PFC, buffers, ToS and
+        traffic class) for a later run and says so in RV(deferred), with each holder. Owner of DCBX, ECN and the class
+        of CNPs are set.
+      - V(force) goes on, V(never) never stops a link.
+      - Open device files, cgroups and mounts are looked at without any tool. Where C(rdma) cannot tell,
+        RV(rdma_users_known) is V(false), as connections of the kernel's own that are no mount are not seen then.
+    type: str
+    choices: [if_idle, force, never]
+    default: if_idle
+  allow_management:
+    description:
+      - Change a listed port although it carries the SSH connection or the default route. The change then runs with an
+        armed revert. Before the first write the state is saved on the host and a timer is set; if the controller does
+        not come back within O(revert_seconds) after the last write, the host restores the saved state, and the next run
+        reports that.
+      - Without it such a port is refused.
+    type: bool
+    default: false
+  revert_seconds:
+    description: How long the timer waits for the controller, with O(allow_management). At least 5.
+    type: int
+    default: 60
   backend:
     description: Tool for what is reached through dcbnl; V(auto) chooses by what is there.
     type: str
@@ -349,6 +375,40 @@ steps:
       description: PCI address of the port, null for a step that serves several.
       type: str
       sample: "0000:03:00.0"
+deferred:
+  description: Ports in use, with the steps that wait for their holders.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    pci:
+      description: PCI address of the port.
+      type: str
+      sample: "0000:03:00.0"
+    netdev:
+      description: Netdev.
+      type: str
+      sample: ens1f0np0
+    steps:
+      description: What is not done, as in RV(commands).
+      type: list
+      elements: list
+      sample: [[dcb, pfc, set, dev, ens1f0np0, prio-pfc, "all:off", "3:on"]]
+    holders:
+      description: Who uses the port.
+      type: list
+      elements: str
+      sample: [Slurm job 4242 step 0 (pid 1234 all_reduce_perf) holds mlx5_0]
+rdma_users_known:
+  description: Whether all users could be seen; null if no step stops a link, or the policy is V(never).
+  returned: success
+  type: bool
+  sample: true
+armed:
+  description: The armed revert, which the controller cancels; null if none is armed. See O(allow_management).
+  returned: success
+  type: dict
+  sample: {id: mlx5_port-1a2b3c4d, seconds: 60, timer: systemd}
 backend:
   description: The tool that was used.
   returned: success
@@ -406,6 +466,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._host.errors import AidcError
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._host.machine import Machine
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._intent.io import recorded
+from ansible_collections.aidc.gpu_cluster.plugins.module_utils._revert.io import armed_request
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._roce import argspec, intent
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._roce.configure import configure
 
@@ -417,6 +478,7 @@ def main() -> None:
         request, problems = intent.request(module.params)
         if problems:
             raise AidcError(problems)
+        request = armed_request(request, module.params)
         result = recorded(machine, "roce_qos", module.params, module.check_mode,
                           lambda machine: configure(machine, request, module.check_mode),
                           {"groups": [], "pci": None})

@@ -8,16 +8,16 @@ import typing as t
 from pathlib import Path
 
 from ansible.errors import AnsibleActionFail
-from ansible.plugins.action import ActionBase
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._fleet import store
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._fleet.record import RecordError, check_name
+from ansible_collections.aidc.gpu_cluster.plugins.plugin_utils.reverting import Reverting
 from ansible_collections.aidc.gpu_cluster.plugins.plugin_utils.state import state_dir as find_state_dir
 
 # Keys that the engine adds to a result; they are no facts about the host.
 _ENGINE_KEYS = {"changed", "invocation", "failed", "warnings", "deprecations"}
 
 
-class RecordingAction(ActionBase):
+class RecordingAction(Reverting):
     """``kind`` names the record's folder, and the module."""
 
     _supports_check_mode = True
@@ -45,9 +45,7 @@ class RecordingAction(ActionBase):
 
     def _call(self, arguments: t.Mapping[str, t.Any], variables: dict[str, t.Any]) -> dict[str, t.Any]:
         """Run the module; a plugin that brings something along for it overrides this."""
-        found: dict[str, t.Any] = self._execute_module(
-            module_name=f"aidc.gpu_cluster.{self.module or self.kind}", module_args=arguments, task_vars=variables)
-        return found
+        return self.run_module(self.module or self.kind, dict(arguments), variables)
 
     def _is_fact(self, result: t.Mapping[str, t.Any]) -> bool:
         """Whether the result says what is. A module that changes things overrides it for its predictions."""

@@ -62,7 +62,8 @@ class Cell:
             if key.endswith("_required") and value is True:
                 self._once("afterwards", key[:-len("_required")].replace("_", " "))
         for entry in _mappings(result.get("deferred")):
-            self._once("deferred", "; ".join(f"{key} {_text(value)}" for key, value in entry.items()))
+            words = [f"{key} {_text(value)}" for key, value in entry.items() if value is not None]
+            self._once("deferred", "; ".join(words))
 
     def fail(self, result: t.Mapping[str, t.Any]) -> None:
         items = [item for item in _mappings(result.get("results")) if item.get("failed")] or [result]
@@ -87,6 +88,9 @@ def _texts(value: t.Any) -> list[str]:
 
 
 def _text(value: t.Any) -> str:
+    """A list in words; steps, which may be long, by the program or deed of each."""
+    if isinstance(value, list) and value and all(isinstance(item, list) and item for item in value):
+        return f"{len(value)} ({', '.join(dict.fromkeys(str(item[0]) for item in value))})"
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import typing as t
 
+from .._idle.argspec import disruption
 from . import pcie
 from .info import NodeClass
 from .model import IB_MTUS_BYTES, Request, Want
@@ -45,6 +46,7 @@ def port() -> dict[str, t.Any]:
         "runtime": {"type": "bool", "default": True},
         "persistent": {"type": "bool", "default": True},
         "verify_rdma_mtu": {"type": "bool", "default": True},
+        **disruption(),
         "info": {"type": "dict", "options": {"class": _CLASS}},
         **_TIMEOUT,
     }
@@ -62,4 +64,5 @@ def _want(entry: t.Mapping[str, t.Any]) -> Want:
 
 def request(params: t.Mapping[str, t.Any]) -> Request:
     wants = tuple(_want(entry) for entry in params["ports"])
-    return Request(wants, params["runtime"], params["persistent"], params["verify_rdma_mtu"])
+    return Request(wants, params["runtime"], params["persistent"], params["verify_rdma_mtu"],
+                   params["disruption_policy"], params["allow_management"])

@@ -9,6 +9,7 @@ import typing as t
 from dataclasses import asdict, dataclass, field
 
 from .._host.errors import Problem
+from .._idle.model import Policy
 from .._networkd.model import Networkd
 from .tuning import Have, Value
 
@@ -165,6 +166,10 @@ class Request:
     runtime: bool = True
     persistent: bool = True
     verify_rdma_mtu: bool = True
+    disruption_policy: Policy = "if_idle"
+    allow_management: bool = False
+    # How long the undo waits for the controller; 0: none is armed.
+    revert_seconds: float = 0
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import typing as t
 
 from .._host.errors import Problem
+from .._net import plan as net_plan
 from .._networkd import plan as networkd_plan
 from .._networkd.model import IPV6_MIN_MTU_BYTES, PENDING_FILE, RELOAD
 from . import mtu, tuning
@@ -42,7 +43,7 @@ def predict(request: Request, node: Node) -> list[dict[str, t.Any]]:
     return after
 
 
-def _must_save(want: Want, node: Node) -> bool:
+def must_save(want: Want, node: Node) -> bool:
     """Whether the files on disk say something else than the wanted value."""
     port = node.port(want.pci)
     return port is not None and want.mtu_bytes is not None and port.saved_mtu_bytes != want.mtu_bytes
@@ -62,7 +63,7 @@ def _check_addresses(request: Request, node: Node) -> list[Problem]:
     return found
 
 
-def _check_port(want: Want, port: Port) -> list[Problem]:
+def _check_port(want: Want, port: Port, allow_management: bool) -> list[Problem]:
     name = f"{want.pci} ({port.netdev})"
     if port.netdev is None or port.mtu_bytes is None:
         hint = "its netdev is missing, in another network namespace, or one of several"
@@ -72,10 +73,11 @@ def _check_port(want: Want, port: Port) -> list[Problem]:
         found.append(Problem(name, f"link layer {port.link_layer}", "Ethernet",
                              "LINK_TYPE is a firmware parameter; on InfiniBand the subnet manager sets the MTU"))
     # A listed member of a bond is one of its rails; what else the bond carries still counts.
-    uses = [use for use in (port.excluded or "").split("; ") if use and use != f"is a member of the bond {port.bond}"]
+    uses = [use for use in net_plan.refusals(port.excluded, allow_management)
+            if use != f"is a member of the bond {port.bond}"]
     if uses:
         found.append(Problem(name, f"a port that {'; '.join(uses)}", "a port used only as a rail",
-                             "take it out of the list, or move that use to another port"))
+                             net_plan.hint(uses)))
     return [*found, *_check_mtu(name, want, port)]
 
 
@@ -122,7 +124,7 @@ def _check_saving(want: Want, port: Port, node: Node) -> list[Problem]:
         return [Problem(f"{want.pci} ({netdev})", f"MTU {want.mtu_bytes}", f"at least {IPV6_MIN_MTU_BYTES} to be saved",
                         "networkd raises a smaller value where IPv6 is on; use persistent: false")]
     saved = node.networkd.of(netdev)
-    if saved is None or not _must_save(want, node):
+    if saved is None or not must_save(want, node):
         return []
     problem = networkd_plan.check_dropin(saved, want.mtu_bytes, netdev)
     return [problem] if problem else []
@@ -135,7 +137,7 @@ def _check_sharing(request: Request, node: Node) -> list[Problem]:
     for want in request.ports:
         port = node.port(want.pci)
         saved = node.networkd.of(port.mtu_netdev) if port else None
-        if saved is None or saved.network_file in seen or not _must_save(want, node):
+        if saved is None or saved.network_file in seen or not must_save(want, node):
             continue
         seen.add(saved.network_file)
         others = [name for name in node.networkd.governed_by(saved.network_file) if wanted.get(name) != want.mtu_bytes]
@@ -157,7 +159,7 @@ def check(request: Request, node: Node) -> list[Problem]:
     for want in request.ports:
         port = node.port(want.pci)
         if port is not None:
-            found += _check_port(want, port)
+            found += _check_port(want, port, request.allow_management)
             found += tuning.check(f"{want.pci} ({port.netdev})", want.settings, _have(want, node))
     found += mtu.bond_problems(request, node)
     if request.persistent and not found:
@@ -184,7 +186,7 @@ def _write_steps(request: Request, node: Node) -> list[Step]:
     for want in request.ports:
         port = node.port(want.pci)
         saved = node.networkd.of(port.mtu_netdev) if port else None
-        if port is not None and saved is not None and want.mtu_bytes is not None and _must_save(want, node):
+        if port is not None and saved is not None and want.mtu_bytes is not None and must_save(want, node):
             path = networkd_plan.dropin_path(saved.network_file)
             steps.setdefault(path, Step(("write", path), "none", f"saved MTU is {port.saved_mtu_bytes}", want.pci,
                                         networkd_plan.dropin_text(want.mtu_bytes)))

@@ -4,9 +4,12 @@
 """Which ports carry something that must not be cut off, and what. Pure."""
 from __future__ import annotations
 
+import typing as t
+
 from .model import NetState
 
 _MEMBER_KINDS = {"bridge", "bond", "team"}
+_SSH, _DEFAULT = "carries the SSH connection", "carries the default route"
 
 
 def _beneath(state: NetState, device: str, seen: frozenset[str] = frozenset()) -> list[str]:
@@ -35,11 +38,11 @@ def uses(state: NetState) -> dict[str, str]:
     """For each link in use: the reasons why it is no rail, joined by "; "."""
     found = _membership(state)
     for device in state.default_devices:
-        found += [(name, "carries the default route") for name in _beneath(state, device)]
+        found += [(name, _DEFAULT) for name in _beneath(state, device)]
     for address in state.ssh_addresses:
         for link in state.links.values():
             if address in link.addresses:
-                found += [(name, f"carries the SSH connection ({address})") for name in _beneath(state, link.name)]
+                found += [(name, f"{_SSH} ({address})") for name in _beneath(state, link.name)]
     for server, device in state.storage:
         found += [(name, f"carries a network file system (server {server})") for name in _beneath(state, device)]
     reasons: dict[str, list[str]] = {}
@@ -47,3 +50,27 @@ def uses(state: NetState) -> dict[str, str]:
         if reason not in reasons.setdefault(name, []):
             reasons[name].append(reason)
     return {name: "; ".join(texts) for name, texts in reasons.items()}
+
+
+def is_management(reason: str) -> bool:
+    """Whether it is what a host with one port has on its rail: the way to it."""
+    return reason.startswith((_SSH, _DEFAULT))
+
+
+def refusals(reasons: str | None, allow_management: bool) -> list[str]:
+    """Of the reasons of a link in use those for which it must not be touched."""
+    return [reason for reason in (reasons or "").split("; ")
+            if reason and not (allow_management and is_management(reason))]
+
+
+def hint(reasons: t.Iterable[str]) -> str:
+    way_out = "take it out of the list, or move that use to another port"
+    if not all(map(is_management, reasons)):
+        return way_out
+    return (f"{way_out}; or allow_management: true, with which the host undoes the change if the controller does not "
+            "come back")
+
+
+def management(uses: t.Mapping[str, str]) -> set[str]:
+    """Links that carry the way to the host."""
+    return {name for name, reasons in uses.items() if any(map(is_management, reasons.split("; ")))}

@@ -8,6 +8,7 @@ import ipaddress
 import typing as t
 
 from .._host.errors import AidcError, Problem
+from .._idle.argspec import disruption
 from .model import OWNERS, SYSCTL_KEYS, Request, Want
 
 _DEFAULTS = {"arp_ignore": 1, "arp_announce": 2, "rp_filter": 2}
@@ -30,7 +31,7 @@ def rail_network() -> dict[str, t.Any]:
         "owner": {"type": "str", "choices": ["auto", *OWNERS], "default": "auto"},
         **{key: {"type": "int", "default": _DEFAULTS[key]} for key in SYSCTL_KEYS},
         "persistent": {"type": "bool", "default": True},
-        "disruption_policy": {"type": "str", "choices": ["if_idle", "force", "never"], "default": "if_idle"},
+        **disruption(),
         "tool_timeout_seconds": {"type": "int", "default": 10},
     }
 
@@ -91,4 +92,5 @@ def request(params: t.Mapping[str, t.Any]) -> Request:
     if bad:
         raise AidcError(bad)
     return Request(tuple(want for want in wants if want), params["owner"],
-                   tuple((key, params[key]) for key in SYSCTL_KEYS), params["disruption_policy"])
+                   tuple((key, params[key]) for key in SYSCTL_KEYS), params["disruption_policy"],
+                   params["allow_management"])

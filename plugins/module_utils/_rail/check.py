@@ -86,7 +86,7 @@ def values(request: Request) -> list[Problem]:
     return found or _between(request.rails)
 
 
-def _port(want: Want, node: Node) -> list[Problem]:
+def _port(request: Request, want: Want, node: Node) -> list[Problem]:
     port = node.ports.get(want.pci)
     if port is None or not port.present:
         return [Problem(want.pci, "no such PCI function", f"the port of rail {want.rail}",
@@ -99,15 +99,15 @@ def _port(want: Want, node: Node) -> list[Problem]:
     name = f"{want.pci} ({port.netdev})"
     if not port.ethernet:
         return [Problem(name, "a port that is not Ethernet", "Ethernet", "LINK_TYPE is a firmware parameter")]
-    return _link(want, node, name)
+    return _link(request, want, node, name)
 
 
-def _link(want: Want, node: Node, name: str) -> list[Problem]:
+def _link(request: Request, want: Want, node: Node, name: str) -> list[Problem]:
     found, netdev = [], node.netdev(want.pci)
-    reason = net_plan.uses(node.net).get(netdev)
-    if reason:
-        found.append(Problem(name, f"a port that {reason}", "a port used only as a rail",
-                             "take it out of the list, or move that use to another port"))
+    reasons = net_plan.refusals(net_plan.uses(node.net).get(netdev), request.allow_management)
+    if reasons:
+        found.append(Problem(name, f"a port that {'; '.join(reasons)}", "a port used only as a rail",
+                             net_plan.hint(reasons)))
     link = node.net.links.get(netdev)
     most = link.max_mtu_bytes if link else None
     if most is not None and want.mtu_bytes > most:
@@ -130,7 +130,7 @@ def check(request: Request, node: Node) -> list[Problem]:
     if found:
         return found
     for want in request.rails:
-        found += _port(want, node)
+        found += _port(request, want, node)
     found += node.problems
     if found:
         return list(dict.fromkeys(found))

@@ -10,7 +10,11 @@ from dataclasses import dataclass
 from .._host.errors import AidcError, Problem
 from .._host.lock import host_lock
 from .._host.machine import Machine
-from . import check, io, plan
+from .._idle import io as idle_io
+from .._idle import plan as idle_plan
+from .._idle.model import Port as IdlePort
+from .._revert import io as revert_io
+from . import check, io, plan, revert
 from .apply import Applying
 from .model import Node, Request, Step
 
@@ -41,6 +45,7 @@ def _result(
         "steps": [step.as_dict() for step in steps],
         "deferred": list(users.deferred),
         "rdma_users_known": users.known,
+        "armed": None,
         "rails": plan.details(request, after or before),
         "diff": {"before": {entry["pci"]: entry for entry in old}, "after": {entry["pci"]: entry for entry in new}},
     }
@@ -63,17 +68,13 @@ def _users(machine: Machine, request: Request, node: Node, steps: t.Sequence[Ste
     touched = {netdev for step in steps if step.disruptive == "link" for netdev in step.netdevs}
     if not touched:
         return Users()
-    ports = [(want, node.ports[want.pci]) for want in request.rails if node.netdev(want.pci) in touched]
-    if request.disruption_policy == "never":
-        return Users(None, [_entry(want.rail, port.netdev, ["disruption_policy is never"]) for want, port in ports])
-    users = io.rdma_users(machine)
-    found = [_entry(want.rail, port.netdev, users[port.rdma_device]) for want, port in ports
-             if users and port.rdma_device in users]
-    return Users(users is not None, [] if request.disruption_policy == "force" else found)
-
-
-def _entry(rail: int, netdev: str | None, holders: list[str]) -> dict[str, t.Any]:
-    return {"rail": rail, "netdev": netdev, "holders": holders}
+    ports = [IdlePort(want.pci, node.netdev(want.pci), want.rail) for want in request.rails
+             if node.netdev(want.pci) in touched]
+    decision = idle_plan.decide(request.disruption_policy, ports,
+                                lambda: idle_io.gather(machine, [port.pci for port in ports]))
+    commands = [step.command for step in steps]
+    return Users(decision.known, [idle_plan.entry(port, commands, decision.busy[port.pci]) for port in ports
+                                  if port.pci in decision.busy])
 
 
 def _read_back(machine: Machine, request: Request) -> tuple[Node, list[Problem]]:
@@ -92,16 +93,20 @@ def configure(machine: Machine, request: Request, check_mode: bool) -> dict[str,
     if wrong:
         raise AidcError(wrong)
     if check_mode:
+        revert_io.left_behind(machine, revert_io.call_of("rail_network", request), check_mode)
         node, steps = _plan(machine, request)
         users = _users(machine, request, node, steps)
         return _result(request, node, () if users.deferred else steps, None, users)
     with host_lock(machine, "rail_network"):
+        call = revert_io.call_of("rail_network", request)
+        before = revert_io.left_behind(machine, call, check_mode)
         node, steps = _plan(machine, request)
         users = _users(machine, request, node, steps)
         if users.deferred or not steps:
-            return _result(request, node, (), node, users)
-        Applying(machine).run(steps, node.pending)
-        after, problems = _read_back(machine, request)
-        if problems:
-            raise AidcError(problems, [step.command for step in steps])
-        return _result(request, node, steps, after, users)
+            return {**_result(request, node, (), node, users), "armed": revert_io.public(before)}
+        with revert_io.guarded(machine, call, revert.undo(request, node, steps)) as armed:
+            Applying(machine).run(steps, node.pending)
+            after, problems = _read_back(machine, request)
+            if problems:
+                raise AidcError(problems, [step.command for step in steps])
+            return {**_result(request, node, steps, after, users), "armed": revert_io.public(armed or before)}

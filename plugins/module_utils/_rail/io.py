@@ -199,12 +199,3 @@ def read_owners(machine: Machine) -> tuple[Node, list[Problem]]:
     # A saved MTU that only root may read says nothing of an owner.
     bad += [problem for problem in (networkd.problem, manager.problem) if problem and not networkd.unreadable]
     return Node(networkd=networkd, manager=manager, ifupdown=_ifupdown(machine, bad)), bad
-
-
-def rdma_users(machine: Machine) -> dict[str, list[str]] | None:
-    """Users of RC queue pairs by RDMA device; None where that cannot be known."""
-    result = machine.tool("rdma", "-j", "resource", "show", "qp")
-    try:
-        return parse.rdma_users(result.stdout) if result.state == "ok" and not result.stderr.strip() else None
-    except ValueError:
-        return None

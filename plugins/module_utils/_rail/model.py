@@ -9,6 +9,7 @@ import typing as t
 from dataclasses import asdict, dataclass, field
 
 from .._host.errors import Problem
+from .._idle.model import Policy
 from .._net.model import NetState
 from .._networkd.model import Networkd
 
@@ -22,7 +23,6 @@ NOBODY = {4: "192.0.2.1", 6: "2001:db8::1"}
 OWNERS = ("networkd", "netplan", "networkmanager")
 OwnerName = t.Literal["networkd", "netplan", "networkmanager"]
 Disruptive = t.Literal["none", "link"]
-Policy = t.Literal["if_idle", "force", "never"]
 
 
 def rule_text(source: str, table: int, priority: int) -> str:
@@ -92,6 +92,9 @@ class Request:
     owner: OwnerName | t.Literal["auto"] = "auto"
     sysctls: tuple[tuple[str, int], ...] = ()
     disruption_policy: Policy = "if_idle"
+    allow_management: bool = False
+    # How long the undo waits for the controller; 0: none is armed.
+    revert_seconds: float = 0
 
     def sysctls_of(self, want: Want) -> dict[str, int]:
         """They are about ARP and IPv4's source check, so a rail with an IPv6 address has none."""

@@ -116,19 +116,6 @@ def connections(text: str) -> tuple[Connection, ...]:
     return tuple(Connection(name, uuid, device, path) for name, uuid, _kind, device, path in _terse_lines(text, 5))
 
 
-def rdma_users(text: str) -> dict[str, list[str]]:
-    """RDMA device -> users of its RC queue pairs in ``rdma -j resource show qp``."""
-    found: dict[str, list[str]] = {}
-    for item in _objects(text):
-        if item.get("type") == "RC":
-            # The kernel's own users have a name without a pid.
-            user = f"{item.get('comm', 'unknown')} (pid {item.get('pid', '-')})"
-            users = found.setdefault(str(item.get("ifname", "")), [])
-            if user not in users:
-                users.append(user)
-    return found
-
-
 def keyfile(text: str) -> dict[str, dict[str, str]]:
     """Groups of a keyfile of NetworkManager [GLib's key files]."""
     found: dict[str, dict[str, str]] = {}

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import typing as t
 
+from .._idle.argspec import disruption
 from .factory import CHOICES
 from .intent import CNP_DSCP, CNP_PRIORITY
 from .model import GROUPS
@@ -49,6 +50,7 @@ def spec() -> dict[str, t.Any]:
         **top,
         "take_over": {"type": "bool", "default": False},
         "persistent": {"type": "bool", "default": True},
+        **disruption(),
         "backend": {"type": "str", "choices": list(CHOICES), "default": "auto"},
         "tool_timeout_seconds": {"type": "int", "default": 10},
     }

@@ -8,6 +8,7 @@ import typing as t
 from dataclasses import dataclass, field
 
 from .._host.errors import Problem
+from .._idle.model import Policy
 
 DSCPS, PRIORITIES, TCS = 64, 8, 8
 # In the order of writing. The owner first: another one would overwrite the rest. Trust and map before what relies on
@@ -56,6 +57,10 @@ class Request:
     wants: tuple[Want, ...]
     backend: str = "auto"
     take_over: bool = False
+    disruption_policy: Policy = "if_idle"
+    allow_management: bool = False
+    # How long the undo waits for the controller; 0: none is armed.
+    revert_seconds: float = 0
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import typing as t
 
 from .._host.errors import Problem
+from .._net import plan as net_plan
 from . import files
 from .backend import Backend
 from .model import DCBNL_GROUPS, DEFAULT_MAP, DSCPS, GROUPS, SHARED_GROUPS, Node, Port, Request, State, Step, Want, same
@@ -180,17 +181,18 @@ def verify(request: Request, node: Node) -> list[Problem]:
     return found
 
 
-def check_uses(steps: t.Sequence[Step], node: Node, uses: t.Mapping[str, str]) -> list[Problem]:
+def check_uses(steps: t.Sequence[Step], node: Node, uses: t.Mapping[str, str], allow_management: bool = False,
+               ) -> list[Problem]:
     """A step that stops a link, on a port that carries more than RDMA. Being a member of a bond is no such use."""
     found = []
     for pci in dict.fromkeys(step.pci for step in steps if step.disruptive == "link"):
         port = node.ports[str(pci)]
-        reasons = [reason for reason in uses.get(port.netdev, "").split("; ")
-                   if reason and not reason.startswith("is a member of the bond")]
+        reasons = [reason for reason in net_plan.refusals(uses.get(port.netdev), allow_management)
+                   if not reason.startswith("is a member of the bond")]
         if reasons:
             found.append(Problem(f"{pci} ({port.netdev})", f"a port that {'; '.join(reasons)}",
                                  "a port whose link may stop for some seconds",
-                                 "take it out of the list, or move that use to another port"))
+                                 net_plan.hint(reasons)))
     return found
 
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 import typing as t
 
 from .._host.errors import AidcError, Problem
-from .model import FLAVOURS, POLICIES, Request
+from .._idle.model import POLICIES
+from .model import FLAVOURS, Request
 
 
 def rdma_stack() -> dict[str, t.Any]:

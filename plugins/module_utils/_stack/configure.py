@@ -50,7 +50,7 @@ def _decide(machine: Machine, request: Request, node: Node) -> Decision:
         return Decision()
     impact = io.impact(machine)
     deferred = plan.deferred(request, node, impact)
-    return Decision(() if deferred else tuple(steps), tuple(deferred), impact.users is not None)
+    return Decision(() if deferred else tuple(steps), tuple(deferred), impact.users_known)
 
 
 def _read_back(machine: Machine, request: Request, before: Node) -> tuple[Node, list[Problem]]:

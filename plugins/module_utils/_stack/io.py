@@ -13,11 +13,12 @@ from .._host.files import read_text
 from .._host.machine import Machine
 from .._host.runner import SYSTEM_PATH, Result
 from .._host.sysfs import Sysfs
+from .._idle import io as idle_io
+from .._idle import plan as idle_plan
 from .._mlx5 import stack
 from .._mlx5.model import VENDOR_ID
 from .._net import io as net_io
 from .._net import plan as net_plan
-from .._rail import parse as rail_parse
 from . import parse
 from .model import (
     DRIVER,
@@ -228,14 +229,8 @@ def gather(machine: Machine, request: Request) -> Node:
 def impact(machine: Machine) -> Impact:
     """Who would be disturbed by a restart of the driver, right now."""
     net = net_io.gather(machine)
-    result = machine.tool("rdma", "-j", "resource", "show", "qp")
-    users: dict[str, list[str]] | None = None
-    try:
-        if result.state == "ok" and not result.stderr.strip():
-            users = rail_parse.rdma_users(result.stdout)
-    except ValueError:
-        pass
-    return Impact(net_plan.uses(net), users, net.problems)
+    usage = idle_io.gather(machine, ())
+    return Impact(net_plan.uses(net), tuple(idle_plan.holders(usage)), usage.known, net.problems)
 
 
 def apply(machine: Machine, step: Step) -> Result:

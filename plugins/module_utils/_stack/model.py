@@ -9,13 +9,12 @@ import typing as t
 from dataclasses import asdict, dataclass, field
 
 from .._host.errors import Problem
+from .._idle.model import Holder, Policy
 
 Flavour = t.Literal["inbox", "doca_ofed", "unmanaged"]
 Kind = t.Literal["inbox", "ofed"]
-Policy = t.Literal["if_idle", "force", "never"]
 Role = t.Literal["stack", "blocker", "other"]
 FLAVOURS = ("inbox", "doca_ofed", "unmanaged")
-POLICIES = ("if_idle", "force", "never")
 # Packages for every distribution that is not named.
 ANY = "any"
 DRIVER = "mlx5_core"
@@ -160,10 +159,11 @@ class Node:
 
 @dataclass(frozen=True)
 class Impact:
-    """Who would be disturbed: uses of netdevs by name, users of queue pairs by RDMA device (None: not known)."""
+    """Who would be disturbed: uses of netdevs by name, holders of RDMA devices; whether all of them can be seen."""
 
     uses: dict[str, str] = field(default_factory=dict)
-    users: dict[str, list[str]] | None = None
+    holders: tuple[Holder, ...] = ()
+    users_known: bool = False
     problems: tuple[Problem, ...] = ()
 
 

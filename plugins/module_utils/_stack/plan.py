@@ -203,9 +203,8 @@ def deferred(request: Request, node: Node, impact: Impact) -> list[dict[str, str
         return [_entry("disruption_policy", "is never")]
     found = _hard(node, impact)
     if request.disruption_policy == "if_idle":
-        users = impact.users or {}
-        found += [_entry(user, f"has connections on {device}") for function in node.functions
-                  for device in function.rdma_devices for user in users.get(device, [])]
+        # openibd takes every device away, so it does not matter which one is used.
+        found += [_entry(holder.who, holder.does) for holder in impact.holders]
     return found
 
 

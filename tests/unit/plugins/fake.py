@@ -137,6 +137,7 @@ class FakeNode:
                 (), "ok" if self.networkd == "active" else "failed", 0, f"{self.networkd}\n"),
             ("networkctl", "--json=short", "list"): lambda: ok(json.dumps(self.network_list())),
             ("networkctl", "reload"): ok,
+            ("rdma", "-j", "resource", "show", "qp"): lambda: ok("[]"),
             ("modinfo", "mlx5_core"): lambda: failed(1, "modinfo: ERROR: Module mlx5_core not found."),
             ("ofed_info", "-s"): lambda: Result((), "missing"),
             ("ibv_devinfo",): lambda: ok(self.devinfo()),

@@ -30,6 +30,11 @@ def test_a_task_without_commands_is_one_change_and_an_unchanged_one_none() -> No
     # Planned and held back: no change, but the reader must know why.
     held = cell({"changed": False, "deferred": [{"rail": 0, "netdev": "ens1", "holders": ["python3 (7)"]}]})
     assert (held.changes, held.deferred) == (0, ["rail 0; netdev ens1; holders python3 (7)"])
+    steps = [["dcb", "pfc", "set"], ["dcb", "app", "add"], ["write", "/sys/x", "104"]]
+    held = cell({"changed": False, "deferred": [{"pci": "0000:03:00.0", "netdev": "ens1", "steps": steps,
+                                                 "holders": ["Slurm job 4242 step 0 (pid 7 x) holds mlx5_0"]}]})
+    assert held.deferred == ["pci 0000:03:00.0; netdev ens1; steps 3 (dcb, write); "
+                             "holders Slurm job 4242 step 0 (pid 7 x) holds mlx5_0"]
 
 
 def test_each_item_of_a_loop_counts() -> None:

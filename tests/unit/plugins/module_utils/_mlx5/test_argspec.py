@@ -8,8 +8,8 @@ from ansible_collections.aidc.gpu_cluster.plugins.module_utils._mlx5.model impor
 
 def test_request() -> None:
     params = {"ports": [{"pci": " 0000:C1:00.0 ", "mtu_bytes": 4200}], "runtime": True, "persistent": False,
-              "verify_rdma_mtu": True}
-    assert argspec.request(params) == Request((Want("0000:c1:00.0", 4200),), True, False, True)
+              "verify_rdma_mtu": True, "disruption_policy": "force", "allow_management": True}
+    assert argspec.request(params) == Request((Want("0000:c1:00.0", 4200),), True, False, True, "force", True)
 
 
 def test_timeout_is_never_none() -> None:

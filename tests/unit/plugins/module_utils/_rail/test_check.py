@@ -10,7 +10,8 @@ from ansible_collections.aidc.gpu_cluster.plugins.module_utils._host.errors impo
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._rail import argspec, check
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._rail.model import Request
 
-DEFAULTS = {"owner": "auto", "arp_ignore": 1, "arp_announce": 2, "rp_filter": 2, "disruption_policy": "if_idle"}
+DEFAULTS = {"owner": "auto", "arp_ignore": 1, "arp_announce": 2, "rp_filter": 2, "disruption_policy": "if_idle",
+            "allow_management": False}
 
 
 def rail(number: int = 0, address: str = "192.0.2.1/24", **more: t.Any) -> dict[str, t.Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from ansible_collections.aidc.gpu_cluster.plugins.module_utils._host.runner impo
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._rail.model import PENDING_FILE, Want
 
 from tests.unit.plugins.fake import ok
+from tests.unit.plugins.holders import slurm_step, verbs
 from tests.unit.plugins.module_utils._rail.case import REQUEST, WANTS, mutations, run
 from tests.unit.plugins.rail_node import NETPLAN, PROFILES, RailNode, rail_node
 
@@ -140,7 +142,10 @@ def test_rails_in_use_are_left_alone(node: RailNode) -> None:
     for check_mode in (True, False):
         result = run(node, check_mode=check_mode)
         assert (result["changed"], result["commands"]) == (False, [])
-        assert result["deferred"] == [{"rail": 0, "netdev": "rail0", "holders": ["train (pid 77)"]}]
+        (entry,) = result["deferred"]
+        assert {key: entry[key] for key in ("rail", "pci", "netdev", "holders")} == {
+            "rail": 0, "pci": "0000:03:00.0", "netdev": "rail0", "holders": ["pid 77 train has connections on mlx5_0"]}
+        assert any(step[0] == "write" for step in entry["steps"])
         assert result["before"] == result["after"]
     assert node.files() == before
     never = dataclasses.replace(REQUEST, disruption_policy="never")
@@ -150,6 +155,14 @@ def test_rails_in_use_are_left_alone(node: RailNode) -> None:
 
 def test_users_that_cannot_be_known(node: RailNode) -> None:
     node.override[("rdma",)] = lambda call: Result((), "missing")
+    verbs(node.root, ["mlx5_0", "mlx5_1"])
+    holder = slurm_step(node.root, 1234, "all_reduce_perf", "/dev/infiniband/uverbs1")
+    result = run(node)
+    assert (result["changed"], result["rdma_users_known"]) == (False, False)
+    step = "Slurm job 4242 step 0 (pid 1234 all_reduce_perf)"
+    assert [entry["holders"] for entry in result["deferred"]] == [
+        [f"{step} runs on this node"], [f"{step} holds mlx5_1"]]
+    shutil.rmtree(holder)
     result = run(node)
     assert (result["changed"], result["rdma_users_known"]) == (True, False)
 

@@ -54,14 +54,7 @@ def test_nmcli_escapes_colons_and_backslashes() -> None:
                                    "eth1": ("unmanaged", "")}
 
 
-def test_rdma_users() -> None:
-    text = ('[{"ifname":"mlx5_0","type":"RC","pid":7,"comm":"a"},{"ifname":"mlx5_0","type":"RC","pid":7,"comm":"a"},'
-            '{"ifname":"mlx5_1","type":"UD","comm":"[ib_core]"},{"ifname":"mlx5_2","type":"RC","comm":"[nvme]"}]')
-    assert parse.rdma_users(text) == {"mlx5_0": ["a (pid 7)"], "mlx5_2": ["[nvme] (pid -)"]}
-    assert parse.rdma_users("\n") == {}
-
-
-@pytest.mark.parametrize("reader", [parse.addresses, parse.rules, parse.route_get, parse.rdma_users, ethernets,
+@pytest.mark.parametrize("reader", [parse.addresses, parse.rules, parse.route_get, ethernets,
                                     lambda text: parse.routes(text, 4)])
 @pytest.mark.parametrize("text", ["garbage", "{", '{"a": 1}', "[1]", '[{"x": 1}, 2]'])
 def test_garbage_is_told_apart(reader: object, text: str) -> None:

@@ -63,7 +63,7 @@ def use_rdma(node: StackNode) -> None:
 
 
 WAYS: dict[str, tuple[t.Callable[[StackNode], None], str]] = {
-    "connections": (use_rdma, "python3 (pid 4711)"),
+    "connections": (use_rdma, "pid 4711 python3"),
     "route": (lambda node: setattr(node, "default_device", "rail1"), "rail1"),
     "holder": (lambda node: node.load("inbox", {**INBOX_HOLDERS, "ib_uverbs": ["mlx5_ib", "nvidia_peermem"]}),
                "nvidia_peermem"),

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
-import typing as t
 from pathlib import Path
 
 import pytest
@@ -163,16 +162,19 @@ def test_an_os_release_that_is_none(tmp_path: Path) -> None:
     assert [problem.object for problem in io.gather(node.machine(), INBOX).problems] == ["/etc/os-release"]
 
 
-@pytest.mark.parametrize(("answer", "users"), [
-    (ok('[{"ifname": "mlx5_0", "type": "RC", "comm": "perf", "pid": 7}]'), {"mlx5_0": ["perf (pid 7)"]}),
-    (ok("garbage"), None), (MISSING, None), (Result((), "ok", 0, "[]", "not supported"), None),
+@pytest.mark.parametrize(("answer", "holders", "known"), [
+    (ok('[{"ifname": "mlx5_0", "type": "RC", "comm": "perf", "pid": 7}]'),
+     ["pid 7 perf has connections on mlx5_0"], True),
+    (ok("garbage"), [], False), (MISSING, [], False), (Result((), "ok", 0, "[]", "not supported"), [], False),
 ])
-def test_impact(tmp_path: Path, answer: Result, users: t.Any) -> None:
+def test_impact(tmp_path: Path, answer: Result, holders: list[str], known: bool) -> None:
     node = stack_node(tmp_path)
+    node.put("/proc/5/cgroup", "0::/user.slice\n")
     node.override["rdma"] = lambda call: answer
     node.default_device = "rail1"
     found = io.impact(node.machine())
-    assert (found.users, found.uses, found.problems) == (users, {"rail1": "carries the default route"}, ())
+    assert ([holder.text() for holder in found.holders], found.users_known) == (holders, known)
+    assert (found.uses, found.problems) == ({"rail1": "carries the default route"}, ())
 
 
 def test_virtual_functions_are_counted_and_not_listed(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._host.errors import Problem
+from ansible_collections.aidc.gpu_cluster.plugins.module_utils._idle.model import Holder
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._stack import plan
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._stack.model import (
     Build,
@@ -65,7 +66,8 @@ def short(found: list[Problem]) -> list[str]:
 def test_golden_plan(case: dict[str, t.Any]) -> None:
     asked, there, want = request(dict(case.get("request", {}))), node(case.get("node", {})), case["want"]
     given = case.get("impact", {})
-    impact = Impact(given.get("uses", {}), given.get("users", {}), problems(given.get("problems", [])))
+    impact = Impact(given.get("uses", {}), tuple(Holder(*words) for words in given.get("holders", [])),
+                    problems=problems(given.get("problems", [])))
     assert plan.values(asked) == []
     assert plan.missing(asked, there) == want.get("missing", [])
     assert plan.installs(asked, there) == want.get("install", [])
