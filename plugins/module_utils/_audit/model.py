@@ -9,7 +9,7 @@ import typing as t
 Severity = t.Literal["error", "warning", "note"]
 Scope = t.Literal["rail", "host", "uniform", "unique", "path"]
 # (value, operator, wanted)
-Check = t.Tuple[str, str, t.Any]
+Check = tuple[str, str, t.Any]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 
 

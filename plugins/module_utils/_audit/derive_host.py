@@ -1,0 +1,117 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE: for this collection only; it may change in any release.
+"""From all records of one host to the values that the rules look at. Pure and total."""
+from __future__ import annotations
+
+import ipaddress
+import typing as t
+from datetime import datetime
+
+from .._fleet.record import age_seconds, age_text
+from .derive import Data, Records, place
+from .expect import HostWant
+from .facts import Host, Path, Place
+
+# Kinds of records that the audit reads; a host need not have all of them.
+KINDS = ("mlx5_info", "host_info", "roce_qos", "roce_gid", "mlx5_nvconfig", "fabric_boot", "path_probe")
+# Of `stack` and `pcie_findings` in mlx5_info; the audit has rules of its own for PCIe.
+_PCIE = "PCIe link of"
+_PAUSE = "global pause of "
+_SHOWN = 2
+
+
+def _by(key: str, entries: t.Any) -> dict[str, Data]:
+    return {entry[key]: entry for entry in entries or () if isinstance(entry, dict) and entry.get(key)}
+
+
+def complete(info: Data) -> bool:
+    """Whether mlx5_info has read the QoS of every port itself, so that no other record has to stand in."""
+    ports = [port for device in info.get("devices") or () for port in device.get("ports") or ()]
+    return bool(ports) and all(port.get("qos") and "global_pause" in port and "rdma_cm" in port for port in ports)
+
+
+def _pauses(findings: t.Any) -> dict[str, str]:
+    """roce_qos has looked at global pause, and says it as a finding."""
+    return {str(one["object"])[len(_PAUSE):].split(" ")[0]: str(one.get("got"))
+            for one in findings or () if str(one.get("object", "")).startswith(_PAUSE)}
+
+
+def _records(data: t.Mapping[str, Data]) -> Records:
+    info, host = data.get("mlx5_info", {}), data.get("host_info", {})
+    netdevs = _by("name", host.get("netdevs")) if host.get("netdevs") is not None else None
+    neighbours = {one["netdev"]: one.get("chassis") or one.get("chassis_id") for one in host.get("lldp") or ()}
+    rules = host.get("rules")
+    return Records(
+        _by("pci", info.get("devices")), _by("pci", data.get("roce_qos", {}).get("ports")),
+        _by("pci", data.get("roce_gid", {}).get("ports")), _by("pci", data.get("mlx5_nvconfig", {}).get("devices")),
+        netdevs, neighbours, None if rules is None else frozenset(rules), host.get("routes") or {},
+        _pauses(data.get("roce_qos", {}).get("findings")))
+
+
+def _one_subnet(places: t.Sequence[Place], records: Records) -> str | None:
+    """Rails whose networks overlap. With one address each, and that the planned one, the plan has seen to it."""
+    if records.netdevs is None or all(one.facts.has_address and len(one.addresses) == 1 for one in places):
+        return None
+    networks: list[tuple[int, t.Any]] = []
+    for one in places:
+        for text in records.netdevs.get(one.netdev, {}).get("addresses") or ():
+            try:
+                network = ipaddress.ip_interface(text).network
+            except ValueError:
+                continue
+            if not network.is_link_local:
+                networks.append((one.rail, network))
+    for position, (rail, network) in enumerate(networks):
+        for other, second in networks[position + 1:]:
+            if rail != other and network.version == second.version and network.overlaps(second):
+                return f"{rail} and {other}"
+    return None
+
+
+def _boot(record: Data | None, want: HostWant) -> dict[str, t.Any]:
+    if record is None:
+        return {"boot": False if want.want.boot else None}
+    intent = record.get("intent") or {}
+    drift = record.get("drift") or ()
+    texts = [str(one.get("object", one)) if isinstance(one, t.Mapping) else str(one) for one in drift]
+    return {
+        "boot": bool(record.get("installed", True)), "boot_enabled": record.get("enabled"),
+        "boot_state": record.get("unit_state") or ("enabled" if record.get("enabled") else "disabled"),
+        "boot_drift": "; ".join(texts[:_SHOWN]) or None, "intent_unreadable": intent.get("unreadable"),
+        "intent_newer": intent.get("newer"),
+    }
+
+
+def _paths(record: Data | None) -> tuple[Path, ...]:
+    found = [Path(int(one["rail"]), str(one.get("peer", "")), int(one["size_bytes"]), int(one["largest_bytes"]),
+                  str(one.get("reason") or ""))
+             for one in (record or {}).get("paths") or () if one.get("rail") is not None and not one.get("passed")]
+    return tuple(found)
+
+
+def _troubles(info: Data) -> str | None:
+    texts = [f"{one.get('object')}: {one.get('got')}" for one in info.get("problems") or ()
+             if one.get("got") != "no mlx5 device"]
+    more = f"; and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
+    return "; ".join(texts[:_SHOWN]) + more if texts else None
+
+
+def host(want: HostWant, data: t.Mapping[str, Data], record: t.Any, now: datetime, why: str = "") -> Host:
+    """``data`` by kind, ``record`` the whole record of mlx5_info (its age counts), ``why`` there is none."""
+    if "mlx5_info" not in data:
+        return Host(record=False, why=why or "no record of mlx5_info", **_boot(data.get("fabric_boot"), want))
+    info, records = data["mlx5_info"], _records(data)
+    seconds = age_seconds(record, now)
+    old = seconds is None or seconds > want.want.max_age_hours * 3600
+    subnets = {one.rail: one.subnet for one in want.rails if one.subnet}
+    places = tuple(place(one, records, subnets) for one in want.rails)
+    stack = info.get("stack") or {}
+    stale = [f"{one.get('object')}: {one.get('got')}" for one in info.get("findings") or ()
+             if not str(one.get("object", "")).startswith(_PCIE)]
+    return Host(
+        record_old=f"{age_text(seconds)} ago" if old else None, problems=_troubles(info), lldpad=info.get("lldpad"),
+        one_subnet=_one_subnet(places, records), driver=f"{stack['backend']} {stack.get('version') or ''}".strip()
+        if stack.get("backend") else None, driver_stale="; ".join(stale[:_SHOWN]) or None,
+        machine_id=data.get("host_info", {}).get("machine_id"), measured="path_probe" in data, places=places,
+        paths=_paths(data.get("path_probe")), **_boot(data.get("fabric_boot"), want))
