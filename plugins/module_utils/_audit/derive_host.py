@@ -55,6 +55,9 @@ def _one_subnet(places: t.Sequence[Place], records: Records) -> str | None:
         return None
     networks: list[tuple[int, t.Any]] = []
     for one in places:
+        # An address in another rail's subnet is said of that rail.
+        if one.facts.other_rail is not None:
+            continue
         for text in records.netdevs.get(one.netdev, {}).get("addresses") or ():
             try:
                 network = ipaddress.ip_interface(text).network

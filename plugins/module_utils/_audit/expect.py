@@ -89,6 +89,7 @@ class Want(t.NamedTuple):
     management: bool = False
     max_age_hours: float = 24.0
     boot: bool = False
+    qos: bool = False
 
 
 class RailWant(t.NamedTuple):
@@ -226,7 +227,7 @@ def _network(values: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
 def _common(values: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     firmware = values.get("fabric_firmware_min") or {}
     return {**_class(values), **_switch(values), **_gid(values), **_nccl(values), **_network(values),
-            "up": values.get("mlx5_port_admin_state") != "down",
+            "up": values.get("mlx5_port_admin_state") != "down", "qos": not off(values.get("roce_qos_mode")),
             "firmware_min": tuple(sorted((str(key), str(value)) for key, value in firmware.items())),
             "management": any(values.get(name) is True for name in MANAGEMENT),
             "max_age_hours": float(values.get("aidc_state_max_age_hours") or 24),

@@ -32,12 +32,13 @@ class Rail(t.NamedTuple):
     rdma_mtu: int | None = None
     vlans_low: str | None = None
     has_address: bool | None = None
-    other_rail: int | None = None
+    other_rail: str | None = None
     routes_missing: int | None = None
     arp: str | None = None
     rp_filter: int | None = None
     owners: str | None = None
     volatile: str | None = None
+    leaf: str | None = None
     keeps_carrier: bool | None = None
     gids_own: int | None = None
     gids_candidate: int | None = None

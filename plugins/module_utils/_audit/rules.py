@@ -101,6 +101,8 @@ PORT_RULES: tuple[Rule, ...] = (
     Rule("carrier-loss", "error", "rail", ("keeps_carrier", "is", True),
          "its profile drops the address when the carrier goes", "a profile that ignores the carrier",
          "apply the role rail_network; a flap, even that of a PFC write, costs the GIDs", "host 0.1, 1.5"),
+    Rule("cabling-told", "error", "rail", ("leaf", "is", "@want_leaf"), "cabled to {leaf}", "{want_leaf}",
+         "compare the cabling with fabric_leaf_names", "host 1.1"),
     # -- GID
     Rule("gid-missing", "error", "rail", ("gids_own", "at-least", 1), "no RoCE v2 GID of the rail's address", "one",
          "is RoCE on for the device, and mlx5_ib loaded? apply the role roce_gid", "mlx5 3.2, 3.4",
