@@ -21,6 +21,7 @@ class Records(t.NamedTuple):
     """``data`` of the kinds that are about ports, by PCI address or netdev. Empty where there is no record."""
 
     devices: t.Mapping[str, Data]
+    ports: t.Mapping[str, Data] = {}
     qos: t.Mapping[str, Data] = {}
     gids: t.Mapping[str, Data] = {}
     nvconfig: t.Mapping[str, Data] = {}
@@ -82,7 +83,9 @@ def _is_own(address: str, family: str, planned: str | None, want: Want) -> bool:
     return family == want.family and (not want.subnets or any(_in(address, subnet) for subnet in want.subnets))
 
 
-def _gid_fields(port: Data, place: RailWant, before: Data, addresses: tuple[str, ...], gids: _Gids) -> dict[str, t.Any]:
+def _gid_fields(
+    port: Data, own: Data, place: RailWant, before: Data, addresses: tuple[str, ...], gids: _Gids,
+) -> dict[str, t.Any]:
     """Where the table is not known (no RDMA device) the address may still be."""
     want, planned = place.want, _planned(place)
     known = bool(port.get("gids"))
@@ -95,7 +98,7 @@ def _gid_fields(port: Data, place: RailWant, before: Data, addresses: tuple[str,
     if gids.index is not None and before.get("address") == planned and before.get("type") == want.version:
         found["gid_index_before"] = before.get("index")
     mode = before.get("roce_mode")
-    found["cm_mode"] = (port.get("rdma_cm") or _NOTHING).get("roce_mode") or mode
+    found["cm_mode"] = (own.get("rdma_cm") or _NOTHING).get("roce_mode") or mode
     return found
 
 
@@ -107,7 +110,7 @@ def _other_rail(place: RailWant, addresses: tuple[str, ...], subnets: t.Mapping[
                  and any(_in(address, subnet) for address in addresses)), None)
 
 
-def _port_fields(device: Data, port: Data, want: Want) -> dict[str, t.Any]:
+def _port_fields(device: Data, port: Data, own: Data, want: Want) -> dict[str, t.Any]:
     link, excluded = device.get("pcie") or _NOTHING, port.get("excluded") or None
     managing = excluded is not None and any(text in excluded for text in _MANAGEMENT)
     width, speed = link.get("current_width"), link.get("current_speed_gts")
@@ -118,7 +121,7 @@ def _port_fields(device: Data, port: Data, want: Want) -> dict[str, t.Any]:
     least = dict(want.firmware_min)
     floor = least.get(str(device.get("psid"))) or least.get(str(device.get("pci_id"))) if least else None
     return {
-        "is_vf": device.get("is_vf"), "dpu_mode": device.get("dpu_mode"), "bond": port.get("bond"),
+        "is_vf": device.get("is_vf"), "dpu_mode": own.get("dpu_mode"), "bond": port.get("bond"),
         "management": excluded if managing and not want.management else None,
         "shared": excluded if not managing and not port.get("bond") else None,
         "link_layer": port.get("link_layer"), "state": port.get("state"),
@@ -134,7 +137,7 @@ def _port_fields(device: Data, port: Data, want: Want) -> dict[str, t.Any]:
 
 
 def _saved_fields(port: Data, want: Want, net: Data | None) -> dict[str, t.Any]:
-    """networkd's saved MTU is in mlx5_info; what another owner has saved is in host_info."""
+    """networkd's saved MTU comes with every record, what another owner has saved with `fabric` only."""
     if not want.saved:
         return {}
     saved = (net or _NOTHING).get("saved")
@@ -184,17 +187,17 @@ def place(want: RailWant, records: Records, subnets: t.Mapping[int, str]) -> Pla
         return Place(want.rail, Rail(present=False), want.key, "", subnet=want.subnet)
     ports = device.get("ports") or ()
     port: Data = ports[0] if ports else _NOTHING
-    netdev = str(port.get("netdev") or "")
+    netdev, own = str(port.get("netdev") or ""), records.ports.get(want.pci, _NOTHING)
     net = None if records.netdevs is None else records.netdevs.get(netdev, _NOTHING)
     gids = _gids(port, want)
     addresses = gids.addresses
     if net and net.get("addresses"):
         addresses = tuple(dict.fromkeys([*(text.partition("/")[0] for text in net["addresses"]), *addresses]))
     facts = Rail(
-        **_port_fields(device, port, want.want), **_saved_fields(port, want.want, net),
+        **_port_fields(device, port, own, want.want), **_saved_fields(port, want.want, net),
         **_network_fields(net, want.want),
-        **_gid_fields(port, want, records.gids.get(want.pci, _NOTHING), addresses, gids),
-        **derive_qos.fields(port, records.qos.get(want.pci, _NOTHING), records.pause.get(want.pci), want.want),
+        **_gid_fields(port, own, want, records.gids.get(want.pci, _NOTHING), addresses, gids),
+        **derive_qos.fields(port, own, records.qos.get(want.pci, _NOTHING), records.pause.get(want.pci), want.want),
         **_nv_fields(records.nvconfig.get(want.pci, _NOTHING)),
         leaf=records.chassis.get(netdev) if want.want.leaf else None, other_rail=_other_rail(want, addresses, subnets), routes_missing=_routes_missing(want, netdev, records))
     return Place(want.rail, facts, want.key, netdev, addresses, port.get("mac"), records.chassis.get(netdev),

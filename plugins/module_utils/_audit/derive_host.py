@@ -19,6 +19,8 @@ KINDS = ("mlx5_info", "host_info", "roce_qos", "roce_gid", "mlx5_nvconfig", "fab
 _PCIE = "PCIe link of"
 _PAUSE = "global pause of "
 _SHOWN = 2
+# The newest intent file that this release can read.
+INTENT_SCHEMA = 1
 
 
 def _by(key: str, entries: t.Any) -> dict[str, Data]:
@@ -28,7 +30,7 @@ def _by(key: str, entries: t.Any) -> dict[str, Data]:
 def complete(info: Data) -> bool:
     """Whether mlx5_info has read the QoS of every port itself, so that no other record has to stand in."""
     ports = [port for device in info.get("devices") or () for port in device.get("ports") or ()]
-    return bool(ports) and all(port.get("qos") and "global_pause" in port and "rdma_cm" in port for port in ports)
+    return bool(ports) and "fabric" in info and all(port.get("qos") for port in ports)
 
 
 def _pauses(findings: t.Any) -> dict[str, str]:
@@ -39,13 +41,13 @@ def _pauses(findings: t.Any) -> dict[str, str]:
 
 def _records(data: t.Mapping[str, Data]) -> Records:
     info, host = data.get("mlx5_info", {}), data.get("host_info", {})
-    netdevs = _by("name", host.get("netdevs")) if host.get("netdevs") is not None else None
+    fabric = info.get("fabric") or {}
     neighbours = {one["netdev"]: one.get("chassis") or one.get("chassis_id") for one in host.get("lldp") or ()}
-    rules = host.get("rules")
+    rules = fabric.get("rules")
     return Records(
-        _by("pci", info.get("devices")), _by("pci", data.get("roce_qos", {}).get("ports")),
+        _by("pci", info.get("devices")), fabric.get("ports") or {}, _by("pci", data.get("roce_qos", {}).get("ports")),
         _by("pci", data.get("roce_gid", {}).get("ports")), _by("pci", data.get("mlx5_nvconfig", {}).get("devices")),
-        netdevs, neighbours, None if rules is None else frozenset(rules), host.get("routes") or {},
+        fabric.get("netdevs"), neighbours, None if rules is None else frozenset(rules), fabric.get("routes") or {},
         _pauses(data.get("roce_qos", {}).get("findings")))
 
 
@@ -72,17 +74,18 @@ def _one_subnet(places: t.Sequence[Place], records: Records) -> str | None:
     return None
 
 
-def _boot(record: Data | None, want: HostWant) -> dict[str, t.Any]:
-    if record is None:
-        return {"boot": False if want.want.boot else None}
-    intent = record.get("intent") or {}
-    drift = record.get("drift") or ()
-    texts = [str(one.get("object", one)) if isinstance(one, t.Mapping) else str(one) for one in drift]
+def _boot(fabric: Data, record: Data) -> dict[str, t.Any]:
+    """The unit and the intent as mlx5_info saw them; what differs from the intent, as the tool itself said."""
+    unit, intent = fabric.get("boot_unit"), fabric.get("intent") or {}
+    schema = intent.get("schema_version")
+    texts = [" ".join(str(one[key]) for key in ("section", "port", "what") if one.get(key)) if isinstance(one, dict)
+             else str(one) for one in record.get("drift") or ()]
+    more = f"; and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
     return {
-        "boot": bool(record.get("installed", True)), "boot_enabled": record.get("enabled"),
-        "boot_state": record.get("unit_state") or ("enabled" if record.get("enabled") else "disabled"),
-        "boot_drift": "; ".join(texts[:_SHOWN]) or None, "intent_unreadable": intent.get("unreadable"),
-        "intent_newer": intent.get("newer"),
+        "boot": None if unit is None else unit != "not-found",
+        "boot_enabled": None if unit in (None, "not-found") else unit == "enabled", "boot_state": unit,
+        "boot_drift": "; ".join(texts[:_SHOWN]) + more or None, "intent_unreadable": intent.get("problem"),
+        "intent_newer": schema if isinstance(schema, int) and schema > INTENT_SCHEMA else None,
     }
 
 
@@ -103,8 +106,9 @@ def _troubles(info: Data) -> str | None:
 def host(want: HostWant, data: t.Mapping[str, Data], record: t.Any, now: datetime, why: str = "") -> Host:
     """``data`` by kind, ``record`` the whole record of mlx5_info (its age counts), ``why`` there is none."""
     if "mlx5_info" not in data:
-        return Host(record=False, why=why or "no record of mlx5_info", **_boot(data.get("fabric_boot"), want))
+        return Host(record=False, why=why or "no record of mlx5_info")
     info, records = data["mlx5_info"], _records(data)
+    fabric: Data = info.get("fabric") or {}
     seconds = age_seconds(record, now)
     old = seconds is None or seconds > want.want.max_age_hours * 3600
     subnets = {one.rail: one.subnet for one in want.rails if one.subnet}
@@ -113,8 +117,8 @@ def host(want: HostWant, data: t.Mapping[str, Data], record: t.Any, now: datetim
     stale = [f"{one.get('object')}: {one.get('got')}" for one in info.get("findings") or ()
              if not str(one.get("object", "")).startswith(_PCIE)]
     return Host(
-        record_old=f"{age_text(seconds)} ago" if old else None, problems=_troubles(info), lldpad=info.get("lldpad"),
+        record_old=f"{age_text(seconds)} ago" if old else None, problems=_troubles(info), lldpad=fabric.get("lldpad"),
         one_subnet=_one_subnet(places, records), driver=f"{stack['backend']} {stack.get('version') or ''}".strip()
         if stack.get("backend") else None, driver_stale="; ".join(stale[:_SHOWN]) or None,
         machine_id=data.get("host_info", {}).get("machine_id"), measured="path_probe" in data, places=places,
-        paths=_paths(data.get("path_probe")), **_boot(data.get("fabric_boot"), want))
+        paths=_paths(data.get("path_probe")), **_boot(fabric, data.get("fabric_boot") or {}))

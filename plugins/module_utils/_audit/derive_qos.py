@@ -43,28 +43,28 @@ def _ecn_fields(port: Data, want: Want) -> dict[str, t.Any]:
     return found
 
 
-def _marks(port: Data, record: Data, want: Want) -> dict[str, t.Any]:
+def _marks(own: Data, record: Data, want: Want) -> dict[str, t.Any]:
     """Compared are DSCPs, not bytes: 104 and 106 are the same [mlx5-roce 4.1]."""
-    own = port.get("rdma_cm") or _NOTHING
-    tos = own.get("tos") if own else record.get("cm_tos")
-    verbs = port.get("traffic_class", record.get("traffic_class"))
+    tos = (own.get("rdma_cm") or _NOTHING).get("tos", record.get("cm_tos"))
+    verbs = own.get("traffic_class", record.get("traffic_class"))
     found: dict[str, t.Any] = {"cm_dscp": None if tos is None else tos >> 2,
                                "verbs_dscp": None if verbs is None else verbs >> 2}
     # Whether somebody marks is known once the port was asked: the inbox driver has no traffic class at all.
-    if want.nccl and want.dscp is not None and ("traffic_class" in port or record):
+    if want.nccl and want.dscp is not None and ("traffic_class" in own or record):
         found["marked"] = want.nccl_dscp is not None or (verbs or 0) >> 2 == want.dscp or want.dscp == 0
     return found
 
 
-def fields(port: Data, record: Data, pause: str | None, want: Want) -> dict[str, t.Any]:
-    """``record`` is the port in the record of roce_qos, which stands in for what mlx5_info did not read."""
+def fields(port: Data, own: Data, record: Data, pause: str | None, want: Want) -> dict[str, t.Any]:
+    """``own`` is what mlx5_info has read with `fabric`, ``record`` the the port in the record of roce_qos, which stands in
+    for what mlx5_info did not read."""
     if want.dcbx is None and want.trust is None and want.dscp is None:
         return {}
     qos: Data = port.get("qos") or record
-    here = port.get("global_pause", pause)
+    here = own.get("global_pause", pause)
     return {
         "qos_known": bool(qos), "dcbx": qos.get("dcbx"), "trust": qos.get("trust"), "pfc": pfc_text(qos.get("pfc")),
         "global_pause": None if here in (None, "off") else here,
         **_map_fields(qos.get("dscp_map"), want), **_ets_fields(qos.get("ets"), want), **_ecn_fields(port, want),
-        **_marks(port, record, want),
+        **_marks(own, record, want),
     }

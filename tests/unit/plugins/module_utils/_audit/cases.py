@@ -22,6 +22,7 @@ def put(data: t.Any, path: str, value: t.Any) -> None:
     """``a.0.b``; an index one beyond the end of a list appends, and a last part that is null removes a record."""
     *parts, last = path.split(".")
     for part in parts:
+        part = f"{int(part[1:]):04x}:03:00.0" if part.startswith("#") else part
         data = data[int(part)] if isinstance(data, list) else data.setdefault(part, {})
     if isinstance(data, list):
         data[int(last):int(last) + 1] = [{**data[int(last)], **value}

@@ -98,23 +98,29 @@ def _device(kind: Class, rail: int, index: int) -> Data:
         "bond_mtu_bytes": None, "bond_members": [], "vlans": [], "counters": dict.fromkeys(COUNTERS, 0),
         "ecn": {"source": "ecn", "np_enabled": [True] * 8, "rp_enabled": [True] * 8, "cnp_dscp": 48, "cnp_priority": 6,
                 "min_time_between_cnps": 4, "why": None},
-        "qos": _qos(), "qos_why": None, "global_pause": "off", "rdma_cm": {"tos": 104, "roce_mode": "v2"},
-        "traffic_class": 106,
+        "qos": _qos(), "qos_why": None,
     }
     return {"pci": kind.pci(rail), "pci_id": "15b3:1021", "rail": rail, "numa_node": 0, "driver": "mlx5_core",
-            "is_vf": False, "dpu_mode": None, "firmware_version": kind.firmware, "psid": "MT_0000000834",
+            "is_vf": False, "firmware_version": kind.firmware, "psid": "MT_0000000834",
             "rdma_device": f"mlx5_{rail}", "netdevs": [netdev], "netdev_details": [], "pf": None, "vfs": [],
             "pcie": {"current_speed_gts": kind.speed, "current_width": 16, "max_speed_gts": kind.speed,
                      "max_width": 16}, "ports": [port]}
 
 
+def _fabric(kind: Class, index: int) -> Data:
+    """What mlx5_info reads for the audit alone."""
+    ports = {kind.pci(rail): {"dpu_mode": None, "global_pause": "off", "rdma_cm": {"tos": 104, "roce_mode": "v2"},
+                              "traffic_class": 106} for rail in range(kind.rails)}
+    netdevs = {f"rail{rail}": {
+        "addresses": [f"{address(kind, rail, index)}/12"], "owners": ["systemd-networkd"], "volatile": None,
+        "saved": {"mtu_bytes": kind.mtu, "addresses": [f"{address(kind, rail, index)}/12"], "ignore_carrier": True},
+        "sysctls": {"arp_ignore": 1, "arp_announce": 2, "rp_filter": 2}} for rail in range(kind.rails)}
+    return {"ports": ports, "netdevs": netdevs, "rules": [], "routes": {}, "lldpad": False, "boot_unit": "enabled",
+            "intent": {"present": True, "schema_version": 1, "problem": None}}
+
+
 def _host_info(kind: Class, index: int) -> Data:
-    netdevs = [{
-        "name": f"rail{rail}", "up": True, "carrier": True, "mtu_bytes": kind.mtu,
-        "addresses": [f"{address(kind, rail, index)}/12"], "owner": "networkd", "why": None, "owners": ["networkd"],
-        "volatile": None, "saved": {"mtu_bytes": kind.mtu, "ignore_carrier": True},
-        "sysctls": {"arp_ignore": 1, "arp_announce": 2, "rp_filter": 2}} for rail in range(kind.rails)]
-    return {"machine_id": f"{kind.name}{index:08x}", "netdevs": netdevs, "rules": [], "routes": {},
+    return {"machine_id": f"{kind.name}{index:08x}",
             "lldp": [{"netdev": f"rail{rail}", "chassis": f"leaf-r{rail}", "chassis_id": None, "port": f"swp{index}"}
                      for rail in range(kind.rails)]}
 
@@ -137,10 +143,11 @@ def records(kind: Class, index: int, peer: str, far: int) -> dict[str, Data]:
               "largest_bytes": kind.mtu, "reason": ""} for rail in range(kind.rails)]
     return {
         "mlx5_info": {"devices": [_device(kind, rail, index) for rail in range(kind.rails)], "problems": [],
-                      "stack": {"backend": "inbox", "version": None}, "findings": [], "needs_root": [], "lldpad": False},
+                      "stack": {"backend": "inbox", "version": None}, "findings": [], "needs_root": [],
+                      "fabric": _fabric(kind, index)},
         "host_info": _host_info(kind, index), "roce_qos": {"ports": qos, "findings": [], "unsupported": []},
         "roce_gid": {"ports": ports}, "mlx5_nvconfig": _nvconfig(kind), "path_probe": {"paths": paths, "too_small": 0},
-        "fabric_boot": {"installed": True, "enabled": True, "drift": [], "intent": {}},
+        "fabric_boot": {"enabled": True, "drift": [], "drift_why": None},
     }
 
 
