@@ -104,7 +104,9 @@ def _gid_fields(
 
 def _other_rail(place: RailWant, addresses: tuple[str, ...], subnets: t.Mapping[int, str]) -> str | None:
     """The rail in whose subnet this one's address is, where it is not in its own."""
-    if not place.subnet or not addresses or _planned(place) in addresses or any(_in(address, place.subnet) for address in addresses):
+    if not place.subnet or not addresses or _planned(place) in addresses:
+        return None
+    if any(_in(address, place.subnet) for address in addresses):
         return None
     return next((str(rail) for rail, subnet in subnets.items() if rail != place.rail
                  and any(_in(address, subnet) for address in addresses)), None)
@@ -199,6 +201,7 @@ def place(want: RailWant, records: Records, subnets: t.Mapping[int, str]) -> Pla
         **_gid_fields(port, own, want, records.gids.get(want.pci, _NOTHING), addresses, gids),
         **derive_qos.fields(port, own, records.qos.get(want.pci, _NOTHING), records.pause.get(want.pci), want.want),
         **_nv_fields(records.nvconfig.get(want.pci, _NOTHING)),
-        leaf=records.chassis.get(netdev) if want.want.leaf else None, other_rail=_other_rail(want, addresses, subnets), routes_missing=_routes_missing(want, netdev, records))
+        leaf=records.chassis.get(netdev) if want.want.leaf else None,
+        other_rail=_other_rail(want, addresses, subnets), routes_missing=_routes_missing(want, netdev, records))
     return Place(want.rail, facts, want.key, netdev, addresses, port.get("mac"), records.chassis.get(netdev),
                  want.subnet, f"{device.get('psid') or device.get('pci_id')}")

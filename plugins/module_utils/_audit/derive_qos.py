@@ -56,8 +56,8 @@ def _marks(own: Data, record: Data, want: Want) -> dict[str, t.Any]:
 
 
 def fields(port: Data, own: Data, record: Data, pause: str | None, want: Want) -> dict[str, t.Any]:
-    """``own`` is what mlx5_info has read with `fabric`, ``record`` the the port in the record of roce_qos, which stands in
-    for what mlx5_info did not read."""
+    """``own`` is what mlx5_info has read with `fabric`, and ``record``, the port in the record
+    of roce_qos, stands in for what mlx5_info did not read."""
     if want.dcbx is None and want.trust is None and want.dscp is None:
         return {}
     qos: Data = port.get("qos") or record

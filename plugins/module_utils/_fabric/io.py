@@ -123,7 +123,8 @@ def _services(machine: Machine) -> Data:
     lldpad = machine.tool("systemctl", "is-active", "lldpad.service")
     unit = machine.tool("systemctl", "is-enabled", model.UNIT)
     # Both exit non-zero and say the word; an old systemctl says nothing of a unit that is not there.
-    answers = [None if one.state in ("missing", "timeout") else (one.stdout.split() or [""])[0] for one in (lldpad, unit)]
+    answers = [None if one.state in ("missing", "timeout") else (one.stdout.split() or [""])[0]
+               for one in (lldpad, unit)]
     return {"lldpad": None if answers[0] is None else answers[0] in ("active", "activating", "reloading"),
             "boot_unit": None if answers[1] is None else answers[1] or "not-found",
             "intent": model.intent(_text(machine, model.INTENT))}

@@ -1,7 +1,7 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 # PRIVATE: for this collection only; it may change in any release.
-"""What the audit wants to know of a port's manager: who it is, what it has saved, what a carrier loss would cost. Pure."""
+"""What the audit wants to know of a port's manager: who it is, what it has saved, what a carrier loss costs. Pure."""
 from __future__ import annotations
 
 import json
