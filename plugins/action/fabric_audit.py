@@ -14,7 +14,7 @@ from ansible_collections.aidc.gpu_cluster.plugins.plugin_utils import audit_expe
 from ansible_collections.aidc.gpu_cluster.plugins.plugin_utils.fleet_lock import fleet_lock
 from ansible_collections.aidc.gpu_cluster.plugins.plugin_utils.state import VARIABLE, state_dir
 
-_SHOWN = ("hosts", "rails", "pools", "errors", "warnings", "notes", "findings")
+_SHOWN = ("hosts", "rails", "pools", "counts", "findings")
 
 
 class ActionModule(ActionBase):

@@ -77,21 +77,11 @@ pools:
   type: list
   elements: dict
   sample: [{pool: gb200/nvlink18, hosts: 36, rails: 144, error: 1, warning: 0, note: 0}]
-errors:
-  description: Number of findings that are errors.
+counts:
+  description: Number of findings of each severity.
   returned: success, what=audit
-  type: int
-  sample: 1
-warnings:
-  description: Number of warnings.
-  returned: success, what=audit
-  type: int
-  sample: 0
-notes:
-  description: Number of notes.
-  returned: success, what=audit
-  type: int
-  sample: 0
+  type: dict
+  sample: {error: 1, warning: 0, note: 0}
 findings:
   description: The findings, the gravest first. Rules with their sources are in C(docs/audit.md).
   returned: success, what=audit

@@ -107,6 +107,14 @@ def host(want: HostWant, data: t.Mapping[str, Data], record: t.Any, now: datetim
     """``data`` by kind, ``record`` the whole record of mlx5_info (its age counts), ``why`` there is none."""
     if "mlx5_info" not in data:
         return Host(record=False, why=why or "no record of mlx5_info")
+    try:
+        return _host(want, data, record, now)
+    except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
+        # One host's record of another release or of another hand must not end the audit of all.
+        return Host(record=False, why=f"its records have another shape: {type(error).__name__}: {error}")
+
+
+def _host(want: HostWant, data: t.Mapping[str, Data], record: t.Any, now: datetime) -> Host:
     info, records = data["mlx5_info"], _records(data)
     fabric: Data = info.get("fabric") or {}
     seconds = age_seconds(record, now)

@@ -47,7 +47,7 @@ def audit(wants: t.Sequence[HostWant], hosts: t.Mapping[str, Host], now: datetim
     findings = group(Audit(wants, hosts).run(), order)
     return {"schema_version": SCHEMA_VERSION, "kind": "audit", "time": now.strftime(TIME_FORMAT),
             "hosts": len(wants), "rails": sum(len(want.rails) for want in wants), "pools": _pools(wants, findings),
-            **{f"{severity}s": sum(one.severity == severity for one in findings) for severity in SEVERITIES},
+            "counts": {severity: sum(one.severity == severity for one in findings) for severity in SEVERITIES},
             "findings": [_as_data(one) for one in findings]}
 
 
