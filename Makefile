@@ -32,8 +32,9 @@ lint unit py39 sanity fuzz integration molecule faults: setup ## one tier
 fresh: setup ## make test and make lab in a clean Debian 12 (an hour)
 	@$(PYTHON) tools/fresh.py
 
-bench: setup ## speed and memory of the log parser (100 MB)
+bench: setup ## speed and memory of the log parser (100 MB); the audit of 4,096 hosts
 	@PYTHONPATH=. $(VENV)/bin/python benchmarks/bench_nccl_parse.py
+	@PYTHONPATH=. $(VENV)/bin/python benchmarks/bench_audit.py
 
 sim: setup ## error rates of the planner on simulated clusters (minutes to an hour; tests/sim/RESULTS.md)
 	@$(VENV)/bin/python -m tests.sim.table

@@ -53,6 +53,12 @@ options:
       pcie_width:
         description: Least number of lanes.
         type: int
+  fabric:
+    description:
+      - Whether to read of the rails what only the audit compares, too, as RV(fabric). It asks more tools, and needs
+        root for most of it.
+    type: bool
+    default: false
   tool_timeout_seconds:
     description: Longest time in seconds that one tool may take; less than 1 counts as 1.
     type: int
@@ -455,6 +461,47 @@ needs_root:
   type: list
   elements: str
   sample: ["/sys/kernel/debug/mlx5/0000:03:00.0/cc_params"]
+fabric:
+  description: What the audit compares beside the rest. What cannot be read is null.
+  returned: with O(fabric)
+  type: dict
+  contains:
+    ports:
+      description:
+        - By PCI address whether a BlueField is in DPU mode, global pause, RDMA-CM's ToS and mode, and the traffic
+          class of verbs (null with the inbox driver).
+      type: dict
+      sample: {"0000:03:00.0": {dpu_mode: null, global_pause: "off", rdma_cm: {tos: 104, roce_mode: v2},
+        traffic_class: null}}
+    netdevs:
+      description:
+        - By netdev its addresses, its managers, a file of theirs that is gone after a boot, what is saved, and the
+          effective sysctls.
+      type: dict
+      sample: {ens1f0np0: {addresses: [192.0.2.10/24], owners: [systemd-networkd], volatile: null,
+        saved: {mtu_bytes: 4200, addresses: [192.0.2.10/24], ignore_carrier: true},
+        sysctls: {arp_ignore: 1, arp_announce: 2, rp_filter: 2}}}
+    rules:
+      description: Routing rules with a source and a numbered table.
+      type: list
+      elements: str
+      sample: [priority 1001 from 192.0.2.10 table 101]
+    routes:
+      description: By netdev the routes of numbered tables.
+      type: dict
+      sample: {ens1f0np0: [192.0.2.0/24 table 101]}
+    lldpad:
+      description: Whether lldpad runs.
+      type: bool
+      sample: false
+    boot_unit:
+      description: What systemd says of the boot tool's unit.
+      type: str
+      sample: enabled
+    intent:
+      description: Whether there is an intent file, its schema, and why it cannot be read.
+      type: dict
+      sample: {present: true, schema_version: 1, problem: null}
 record_file:
   description: Where the controller stored the result.
   returned: when there is a state directory
@@ -463,6 +510,7 @@ record_file:
 """
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.aidc.gpu_cluster.plugins.module_utils._fabric import io as fabric_io
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._host.machine import Machine
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._mlx5 import argspec, info_io
 
@@ -470,7 +518,8 @@ from ansible_collections.aidc.gpu_cluster.plugins.module_utils._mlx5 import args
 def main() -> None:
     module = AnsibleModule(argument_spec=argspec.info(), supports_check_mode=True)
     machine = Machine(tool_timeout_seconds=argspec.timeout(module.params))
-    result = info_io.read(machine, module.params["rails"], argspec.node_class(module.params))
+    read = fabric_io.read if module.params["fabric"] else info_io.read
+    result = read(machine, module.params["rails"], argspec.node_class(module.params))
     module.exit_json(changed=False, **result)
 
 

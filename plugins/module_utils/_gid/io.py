@@ -45,7 +45,7 @@ def _mode(text: str) -> Mode:
     return Mode(value) if value else Mode(None, f"unknown mode {text.strip()[:40]!r}")
 
 
-def _configfs_mode(machine: Machine, device: str, port: int) -> Mode:
+def configfs_mode(machine: Machine, device: str, port: int) -> Mode:
     try:
         with _cm_device(machine, device):
             return _mode(machine.path(mode_path(device, port)).read_text(encoding="utf-8", errors="replace"))
@@ -67,7 +67,7 @@ def _read_modes(machine: Machine, request: Request, devices: t.Sequence[Device])
     pairs = [(device.pci, device.rdma_device, device.ports[0].port)
              for device in wanted if device.rdma_device and device.ports]
     if machine.path(CONFIGFS).is_dir():
-        return {pci: _configfs_mode(machine, name, port) for pci, name, port in pairs}, "configfs"
+        return {pci: configfs_mode(machine, name, port) for pci, name, port in pairs}, "configfs"
     modes = {pci: _tool_mode(machine, name, port) for pci, name, port in pairs}
     if any(mode.why == f"{TOOL}: the program is not installed" for mode in modes.values()):
         return {pci: Mode(None, NO_DOOR) for pci in modes}, ""

@@ -20,7 +20,8 @@ _CLASS = {"type": "dict", "default": {},
 
 
 def info() -> dict[str, t.Any]:
-    return {"rails": {"type": "list", "elements": "str", "default": []}, "class": _CLASS, **_TIMEOUT}
+    return {"rails": {"type": "list", "elements": "str", "default": []}, "class": _CLASS,
+            "fabric": {"type": "bool", "default": False}, **_TIMEOUT}
 
 
 def node_class(params: t.Mapping[str, t.Any]) -> NodeClass:

@@ -85,6 +85,15 @@ def _want(entry: t.Mapping[str, t.Any], bad: list[Problem]) -> Want | None:
                 PRIORITY_START + entry["rail"] if priority is None else priority)
 
 
+def wanted(entry: t.Mapping[str, t.Any]) -> Want:
+    """One rail as `_rail.addresses` plans it, for a reader that has no call of the module."""
+    bad: list[Problem] = []
+    want = _want(entry, bad)
+    if want is None or bad:
+        raise AidcError(bad)
+    return want
+
+
 def request(params: t.Mapping[str, t.Any]) -> Request:
     """Raises AidcError for what is no address at all."""
     bad: list[Problem] = []

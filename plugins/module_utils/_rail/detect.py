@@ -54,8 +54,8 @@ def _waiting(node: Node, netdev: str) -> Problem | None:
                    "is udev running? without it networkd waits for ever")
 
 
-def claim(node: Node, netdev: str) -> Claim:
-    """The owner that there is."""
+def claims(node: Node, netdev: str) -> list[str]:
+    """Everybody who manages the port."""
     found: list[str] = []
     if _networkd_claims(node, netdev):
         found.append("systemd-networkd")
@@ -63,6 +63,12 @@ def claim(node: Node, netdev: str) -> Claim:
         found.append("NetworkManager")
     if netdev in node.ifupdown:
         found.append("ifupdown")
+    return found
+
+
+def claim(node: Node, netdev: str) -> Claim:
+    """The owner that there is."""
+    found = claims(node, netdev)
     if len(found) > 1:
         return Claim(None, Problem(f"owner of {netdev}", " and ".join(found), "one manager",
                                    "the last writer wins; take the port away from one of them"))

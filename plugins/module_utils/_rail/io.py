@@ -61,7 +61,7 @@ def _ask(machine: Machine, argv: tuple[str, ...], parser: t.Callable[[str], T], 
     return None
 
 
-def _sysctls(machine: Machine, name: str) -> dict[str, int]:
+def read_sysctls(machine: Machine, name: str) -> dict[str, int]:
     found = {}
     for key in SYSCTL_KEYS:
         value = (read_text(machine.path(sysctl.proc_path(name, key))) or "").strip()
@@ -82,7 +82,7 @@ def read_port(machine: Machine, sysfs: Sysfs, pci: str) -> Port:
         return Port(pci, None, rdma, is_vf="physfn" in names)
     return Port(pci, netdev, rdma, is_vf="physfn" in names,
                 ethernet=sysfs.number(f"class/net/{netdev}/type") == _ETHERNET,
-                sysctls=_sysctls(machine, netdev), sysctls_all=_sysctls(machine, "all"))
+                sysctls=read_sysctls(machine, netdev), sysctls_all=read_sysctls(machine, "all"))
 
 
 def _manager(machine: Machine) -> NetworkManager:

@@ -20,7 +20,7 @@ from .plan import LLDPAD
 CARRIER_SECONDS = 60.0
 POLL_SECONDS = 0.25
 # BlueField-2, -3 and -4 as the host sees them [Linux mlx5 main.c, mlx5_core_pci_table].
-_BLUEFIELD = {"15b3:a2d6", "15b3:a2dc", "15b3:a2df"}
+BLUEFIELD = {"15b3:a2d6", "15b3:a2dc", "15b3:a2df"}
 _CPU_MODEL, _CPU_ENGINE = "INTERNAL_CPU_MODEL", "INTERNAL_CPU_OFFLOAD_ENGINE"
 
 
@@ -38,7 +38,7 @@ def _addresses(request: Request, devices: dict[str, Device]) -> list[Problem]:
     return found
 
 
-def _dpu_mode(machine: Machine, pci: str) -> Problem | None:
+def dpu_mode(machine: Machine, pci: str) -> Problem | None:
     """A BlueField whose own processors hold the port: what the host writes has no effect."""
     for tool in ("mlxconfig", "mstconfig"):
         result = machine.tool(tool, "-d", pci, "query", _CPU_MODEL, _CPU_ENGINE)
@@ -67,7 +67,7 @@ def _refuse(machine: Machine, device: Device) -> Problem | None:
     if port.link_layer != "Ethernet":
         return Problem(f"{device.pci} ({port.netdev})", f"link layer {port.link_layer}", "Ethernet",
                        "InfiniBand has service levels of its subnet manager instead; LINK_TYPE_P1 changes the port")
-    return _dpu_mode(machine, device.pci) if device.pci_id in _BLUEFIELD else None
+    return dpu_mode(machine, device.pci) if device.pci_id in BLUEFIELD else None
 
 
 def _bond(sysfs: Sysfs, netdev: str) -> str | None:
