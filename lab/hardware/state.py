@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -164,8 +165,9 @@ class State:
         if not isinstance(fields, dict):
             raise StateError(f"fields: got {fields!r}, wanted an object")
         for name, value in fields.items():
-            _checked("field", CHANGES, name, lambda name=name, value=value: isinstance(value, CHANGES[name]),
-                     lambda name=name: CHANGES[name].__name__, repr(value))
+            kind = CHANGES.get(name, object)
+            _checked("field", CHANGES, name, functools.partial(isinstance, value, kind),
+                     functools.partial(str, kind.__name__), repr(value))
         self.changes.pop(self._rail(rail), None)
         if fields:
             self.changes[rail] = dict(fields)

@@ -29,8 +29,6 @@ def text(results: Sequence[Result], seconds: float) -> str:
     lines = aligned([TITLES, *map(_cells, results)])
     lines += [f"{result.name} ({result.phase}) on {result.host}: {reason}" for result in results if not result.good
               for reason in result.why]
-    lines += [f"{result.name}: not shown: {reason}" for result in results if result.verdict == "not shown"
-              for reason in result.why]
     waiting = sum(len(result.waiting) for result in results if result.phase == "fault")
     counts = Counter(result.verdict for result in results)
     lines.append(f"{', '.join(f'{count} {verdict}' for verdict, count in sorted(counts.items()))}; "

@@ -28,6 +28,11 @@ class Job:
         return {host.name for place in self.places for host in (place.host, place.peer) if host is not None}
 
     @property
+    def runs(self) -> set[str]:
+        return {detector.run for row in self.rows
+                for detector in (row.detect if self.phase == "fault" else row.twin_detect)}
+
+    @property
     def alone(self) -> bool:
         return any(row.alone for row in self.rows)
 
@@ -71,16 +76,22 @@ def jobs(rows: Iterable[Row], pairs: Iterable[Pair], hosts: Mapping[str, Host]) 
 
 
 def rounds(waiting: list[Job]) -> list[list[Job]]:
-    """Greedy, slow ones together. A job that reaches beyond its hosts has a round of its own."""
+    """Greedy: slow ones together, and those that the same detectors find, as each detector is a play of its own.
+
+    A job that reaches beyond its hosts has a round of its own.
+    """
     left = sorted(waiting, key=lambda job: (job.alone, not job.slow))
     found: list[list[Job]] = []
     while left:
-        chosen: list[Job] = [left[0]]
-        busy = set(left[0].hosts)
-        for job in left[1:] if not left[0].alone else ():
-            if not job.alone and job.slow == left[0].slow and not job.hosts & busy:
-                chosen.append(job)
-                busy |= job.hosts
+        chosen = [left.pop(0)]
+        while not chosen[0].alone:
+            busy = {host for job in chosen for host in job.hosts}
+            asked = {run for job in chosen for run in job.runs}
+            fit = [job for job in left if not job.alone and job.slow == chosen[0].slow and not job.hosts & busy]
+            if not fit:
+                break
+            best = min(fit, key=lambda job: len(job.runs - asked))
+            chosen.append(best)
+            left.remove(best)
         found.append(chosen)
-        left = [job for job in left if job not in chosen]
     return found

@@ -22,6 +22,7 @@ from tests.faults.rows import Step
 
 SECONDS = 15.0
 SOURCE = Path(picture.__file__)
+STANDIN_IP, IP = Path(__file__).with_name("standin_ip.py"), "/usr/local/sbin/ip"
 
 
 class StepError(RuntimeError):
@@ -59,6 +60,15 @@ class Machine:
             found[f"hardware rail {number}"] = json.dumps(rail, sort_keys=True)
         found["lab faults"] = "; ".join(manage.show(self.instance))
         return found
+
+    def show_links(self, host: str, wanted: bool) -> None:
+        """Put the stand-in for ip into the host, or take it away."""
+        if not wanted:
+            self.shell(host, f"rm -f {IP} /run/standin-ip.json")
+            return
+        done = self.run(host, "sh", "-ec", f"cat > {IP}; chmod 755 {IP}", text=STANDIN_IP.read_text(encoding="utf-8"))
+        if done.returncode != 0:
+            raise StepError(f"{host}: {IP}: {done.stderr.strip()}")
 
     def until(self, host: str, text: str, seconds: float = SECONDS) -> None:
         deadline = time.monotonic() + seconds

@@ -72,8 +72,8 @@ def test_a_rule_of_the_audit_is_told_by_id_and_rail() -> None:
     detector = Detector("audit", ("address-duplicate", "{peer_ip}"), "audit")
     right = found("address-duplicate: got 10.57.1.2", run="audit", rule="address-duplicate", rail=1)
     assert judge.fault(detector, PLACE, "rail", [right]) == []
-    for wrong in ({"rule": "mac-duplicate", "rail": 1}, {"rule": "address-duplicate", "rail": 0}):
-        assert judge.fault(detector, PLACE, "rail", [found(right.text, run="audit", **wrong)])
+    for rule, number in (("mac-duplicate", 1), ("address-duplicate", 0)):
+        assert judge.fault(detector, PLACE, "rail", [found(right.text, run="audit", rule=rule, rail=number)])
 
 
 def task(**hosts: Any) -> dict[str, Any]:
