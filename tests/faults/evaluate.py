@@ -55,6 +55,11 @@ def due(part: str) -> bool:
     return not part or there(part) or part in MERGED
 
 
+def can_run(row: Row) -> bool:
+    """Whether its state can be set, and one of its detectors is there."""
+    return due(row.needs) and any(due(detector.needs) for detector in row.detect)
+
+
 @functools.cache
 def links_of_kernel(kind: str) -> bool:
     """Whether this machine's kernel can make such a link; tried in a namespace of its own."""
@@ -187,13 +192,11 @@ class Evaluator:
     def run(self, rows: Mapping[str, Row], pairs: Mapping[str, Pair]) -> list[Result]:
         results, able = [], []
         for row in rows.values():
-            if not due(row.needs) or not any(due(detector.needs) for detector in row.detect):
-                part = row.needs or row.detect[0].needs
-                results.append(Result(row.name, "fault", "-", "pending", waiting=[part]))
-            else:
+            if can_run(row):
                 able.append(row)
-        names = {row.name for row in able}
-        chosen = [pair for pair in pairs.values() if names >= {row.name for row in pair.rows}]
+            else:
+                results.append(Result(row.name, "fault", "-", "pending", waiting=[row.needs or row.detect[0].needs]))
+        chosen = [pair for pair in pairs.values() if all(map(can_run, pair.rows))]
         results += [Result(pair.name, "fault", "-", "pending", waiting=["its rows"]) for pair in pairs.values()
                     if pair not in chosen]
         for result in results:

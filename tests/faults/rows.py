@@ -171,7 +171,7 @@ def load(path: Path = TABLE) -> tuple[dict[str, Row], dict[str, Pair]]:
 
 def choose(rows: Mapping[str, Row], pairs: Mapping[str, Pair], names: list[str], quick: bool
            ) -> tuple[dict[str, Row], dict[str, Pair]]:
-    """Those with these names, or the quick ones, or all. A pair's rows must be able to run, so they come along."""
+    """Those with these names, or the quick ones, or all."""
     if names:
         return ({name: rows[name] for name in rows if name in names},
                 {name: pairs[name] for name in pairs if name in names})

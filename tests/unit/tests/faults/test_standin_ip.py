@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.faults.standin_ip import made, shown
@@ -22,8 +24,9 @@ def test_what_is_left_to_the_real_program(text: str) -> None:
 
 
 def test_what_is_shown() -> None:
-    known = {"bond0": {"kind": "bond", "link": None}, "enp1.5": {"kind": "vlan", "link": "enp1"}}
-    bridge = {"linkinfo": {"info_kind": "bridge", "info_data": {"x": 1}}}
+    known: dict[str, dict[str, Any]] = {"bond0": {"kind": "bond", "link": None},
+                                        "enp1.5": {"kind": "vlan", "link": "enp1"}}
+    bridge: dict[str, Any] = {"linkinfo": {"info_kind": "bridge", "info_data": {"x": 1}}}
     assert shown({"ifname": "bond0", **bridge}, known)["linkinfo"] == {"info_kind": "bond"}
     assert shown({"ifname": "enp1.5", **bridge}, known) == {
         "ifname": "enp1.5", "link": "enp1", "linkinfo": {"info_kind": "vlan"}}
