@@ -30,6 +30,8 @@ DEEDS: dict[str, Callable[..., Any]] = {
     "show": lambda state: state.show(),
     "register": lambda state, rail, name, value: state.set_register(rail, name, value),
     "parameter": lambda state, rail, name, value: state.set_parameter(rail, name, value),
+    "delivered": lambda state, rail, name, value: state.load_parameter(rail, name, value),
+    "change": lambda state, rail, fields: state.change(rail, fields),
     "stack": lambda state, name: state.set_stack(name),
     "hold": lambda state, name, uses: state.hold(name, uses),
     "lose": lambda state, rail: state.lose(rail),

@@ -62,13 +62,15 @@ class HardwareFS(mfusepy.Operations):
     def __init__(self, model: Model, lock: threading.Lock | None = None) -> None:
         self.model = model
         self.mutex = lock or threading.Lock()  # not "lock": that is a FUSE operation's name
-        self.root = build(model, caller_is_root)
+        self.generation, self.root = model.state.generation, build(model, caller_is_root)
         self.now = time.time_ns()
         self.handles: dict[int, Handle] = {}
         self.numbers = itertools.count(1)
 
     def _node(self, path: str) -> Node:
         self.model.refresh()
+        if self.generation != self.model.state.generation:
+            self.generation, self.root = self.model.state.generation, build(self.model, caller_is_root)
         node: Node = self.root
         for name in path.split("/"):
             if name:

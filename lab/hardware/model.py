@@ -69,8 +69,9 @@ class Node:
     """Ports of one host. ``refresh`` before reading; not for more than one thread."""
 
     def __init__(self, spec: NodeSpec, sysfs: str, source: EventSource, state: State | None = None) -> None:
-        self.spec = spec
         self.state = state or State(spec)
+        # Folders of configfs that somebody made; the tree is made anew when the hardware changes.
+        self.cm_folders: set[str] = set()
         self.sysfs = sysfs
         self.source = source
         # Takes the link of a rail down and up; the daemon puts in what reaches the cables.
@@ -83,6 +84,10 @@ class Node:
         self.tables = [gids.GidTable() for _rail in spec.rails]
         self.ports: dict[int, int] = {}  # interface index -> rail
         self.resync(source.dump())
+
+    @property
+    def spec(self) -> NodeSpec:
+        return self.state.spec
 
     def refresh(self) -> None:
         """Take over what happened since the last look."""

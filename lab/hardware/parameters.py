@@ -31,6 +31,7 @@ class Parameter:
     highest: int = BITS_16
     gate: str = ""
     vpi_only: bool = False
+    bluefield_only: bool = False
 
     def takes(self, value: int) -> bool:
         return self.lowest <= value <= (len(self.names) + self.lowest - 1 if self.names else self.highest)
@@ -67,6 +68,8 @@ PARAMETERS: dict[str, Parameter] = {
     "LLDP_NB_DCBX_P1": _bool(),
     "LLDP_NB_RX_MODE_P1": _LLDP_MODE,
     "LLDP_NB_TX_MODE_P1": _LLDP_MODE,
+    "INTERNAL_CPU_MODEL": Parameter(1, ("SEPARATED_HOST", "EMBEDDED_CPU"), bluefield_only=True),
+    "INTERNAL_CPU_OFFLOAD_ENGINE": Parameter(0, ("ENABLED", "DISABLED"), bluefield_only=True),
     "KEEP_ETH_LINK_UP_P1": _bool(1),
     "KEEP_LINK_UP_ON_BOOT_P1": _bool(),
     **{f"HOST_CHAINING_DESCRIPTORS[{index}]": Parameter() for index in range(8)},
@@ -99,9 +102,12 @@ class Card:
         return int(self.written.get(name, self.current(name)))
 
     def present(self, name: str) -> bool:
-        """LINK_TYPE only on VPI cards; gated ones only while their gate is loaded (mlx5-roce 5.1)."""
+        """LINK_TYPE only on VPI cards, INTERNAL_CPU only on BlueField; gated ones only while their gate is loaded; and
+        no name that the firmware does not know (mlx5-roce 5.1)."""
         parameter = PARAMETERS[name]
-        return (self.rail.vpi or not parameter.vpi_only) and (not parameter.gate or self.current(parameter.gate) == 1)
+        on_card = (self.rail.vpi or not parameter.vpi_only) and (self.rail.bluefield or not parameter.bluefield_only)
+        return on_card and name not in self.rail.firmware_lacks and (
+            not parameter.gate or self.current(parameter.gate) == 1)
 
     def show(self) -> dict[str, dict[str, Any]]:
         """What the firmware and the tool's own list say, for the tool."""

@@ -3,6 +3,7 @@
 """PCI side of a rail or a GPU: configuration space and the attributes of the function and its root port."""
 from __future__ import annotations
 
+import dataclasses
 import errno
 import posixpath
 import struct
@@ -19,6 +20,10 @@ SPEED_CODES = {"2.5": 1, "5.0": 2, "8.0": 3, "16.0": 4, "32.0": 5, "64.0": 6}
 BAR_SIZE = 32 << 20
 BAR_FLAGS = 0x14220C  # 64 bit, prefetchable memory
 BRIDGE_CLASS = "0x060400"
+# VF of ConnectX from -5 on (host-setup 4).
+VF_DEVICE = "0x101e"
+# A device has 8 functions; cards with more put them on further bus numbers.
+VFS_MOST = 7
 ACTIONS = ("add", "remove", "change", "move", "online", "offline", "bind", "unbind")
 
 
@@ -33,11 +38,11 @@ def gpu_bar_address(gpu: GpuSpec) -> int:
 
 
 def _express(rail: FunctionSpec, port_type: int) -> bytes:
-    """PCI Express capability: enough for lspci's DevCtl and LnkSta lines (mlx5-roce 5.6)."""
-    speed = SPEED_CODES.get(rail.pcie_speed.split()[0], 5)
-    link = speed | int(rail.pcie_width) << 4
+    """PCI Express capability: enough for lspci's DevCtl, LnkCap and LnkSta lines (mlx5-roce 5.6)."""
+    able, link = (SPEED_CODES.get(speed.split()[0], 5) | int(width) << 4
+                  for speed, width in ((rail.pcie_speed, rail.pcie_width), rail.link))
     control = 0x2810 | 1 << 5  # relaxed ordering, no snoop, MaxPayload 256, MaxReadReq 512
-    return struct.pack("<BBHIHHIHH", 0x10, 0, port_type << 4 | 2, 0x8002, control, 0, link, 0, link)
+    return struct.pack("<BBHIHHIHH", 0x10, 0, port_type << 4 | 2, 0x8002, control, 0, able, 0, link)
 
 
 def _header(vendor: str, device: str, pci_class: str, revision: str, header_type: int) -> bytearray:
@@ -121,8 +126,8 @@ def _common(rail: FunctionSpec, ids: tuple[str, str, str, str, str], address: st
         "vendor": Attr(vendor), "device": Attr(device), "class": Attr(pci_class),
         "subsystem_vendor": Attr(sub_vendor), "subsystem_device": Attr(sub_device),
         "numa_node": Attr(str(rail.numa_node)), "local_cpulist": Attr(rail.local_cpulist),
-        "current_link_speed": Attr(rail.pcie_speed), "max_link_speed": Attr(rail.pcie_speed),
-        "current_link_width": Attr(rail.pcie_width), "max_link_width": Attr(rail.pcie_width),
+        "current_link_speed": Attr(rail.link[0]), "max_link_speed": Attr(rail.pcie_speed),
+        "current_link_width": Attr(rail.link[1]), "max_link_width": Attr(rail.pcie_width),
         "modalias": Attr(alias),
         "uevent": uevent(f"{driver}PCI_CLASS={int(pci_class, 16):X}\nPCI_ID={short}\nPCI_SUBSYS_ID={sub}\n"
                          f"PCI_SLOT_NAME={address}\nMODALIAS={alias}"),
@@ -158,6 +163,24 @@ def function(rail: RailSpec, config: bytearray, privileged: Callable[[], bool]) 
         "config": Config(config, privileged),
         "subsystem": Link(posixpath.relpath("bus/pci", rail.pci_dir)),
     }
+
+
+def virtual(rail: RailSpec, number: int, privileged: Callable[[], bool]) -> dict[str, Node]:
+    """A virtual function as the bus shows it: no driver has it, as when a virtual machine is to get it."""
+    pci = virtual_address(rail, number)
+    spec = dataclasses.replace(rail, pci=pci, device=VF_DEVICE, irq=0)
+    return {
+        **_common(spec, _ids(spec), pci, ""),
+        "revision": Attr(spec.revision), "irq": Attr("0"), "enable": Attr("0"), "resource": Attr(_resources(0)),
+        "config": Config(function_config(spec), privileged),
+        "physfn": Link(f"../{rail.pci}"),
+        "subsystem": Link(posixpath.relpath("bus/pci", spec.pci_dir)),
+    }
+
+
+def virtual_address(rail: RailSpec, number: int) -> str:
+    """The functions behind the physical one, from number 1."""
+    return f"{rail.pci[:-1]}{number}"
 
 
 def bridge(rail: FunctionSpec, privileged: Callable[[], bool]) -> dict[str, Node]:

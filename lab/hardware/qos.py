@@ -116,7 +116,7 @@ class Configfs(Dir):
         super().__init__()
         self.model = model
         self.devices = {rail.rdma: (rail, cm_device(model, rail)) for rail in model.spec.rails}
-        self.made: set[str] = set()
+        self.made = model.cm_folders
 
     def names(self) -> Iterable[str]:
         return sorted(self.made)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,8 @@ SHAPES = Path(__file__).resolve().parent / "shapes"
 PCI = re.compile(r"([0-9a-f]{4}):([0-9a-f]{2}):([0-9a-f]{2})\.([0-7])")
 # 24 bits below the vendor's prefix: 20 for the host, 4 for the rail.
 RAIL_BITS = 4
+# BlueField-2, -3 and -4 (mlx5-roce 5.6; host-setup 4).
+BLUEFIELD = ("0xa2d6", "0xa2dc", "0xa2df")
 IFNAMSIZ_USABLE = 15
 
 
@@ -49,6 +51,11 @@ class FunctionSpec:
         """The PCI function's directory below /sys."""
         return f"devices/{self.root}/{self.bridge}/{self.pci}"
 
+    @property
+    def link(self) -> tuple[str, str]:
+        """Speed and width that the PCIe link has; what the card could have stands in its own fields."""
+        return self.pcie_speed, self.pcie_width
+
 
 @dataclass(frozen=True)
 class GpuSpec(FunctionSpec):
@@ -80,6 +87,19 @@ class RailSpec(FunctionSpec):
     # Whether it has a link type to choose, and next-boot values that somebody set before delivery, by number.
     vpi: bool
     delivered: dict[str, int]
+    # What the PCIe link came up with, where it is less or more than usual (state.py, CHANGES).
+    trained_speed: str = ""
+    trained_width: str = ""
+    # Parameters that this firmware does not know (mlx5-roce 5.1: "names depend on firmware").
+    firmware_lacks: list[str] = field(default_factory=list)
+
+    @property
+    def link(self) -> tuple[str, str]:
+        return self.trained_speed or self.pcie_speed, self.trained_width or self.pcie_width
+
+    @property
+    def bluefield(self) -> bool:
+        return self.device in BLUEFIELD
 
     @property
     def uverbs(self) -> str:
@@ -154,9 +174,11 @@ def load_shape(name: str) -> dict[str, Any]:
 
 
 def _check_keys(where: str, data: dict[str, Any], kind: type[FunctionSpec]) -> None:
-    names = {field.name for field in fields(kind)}
-    if set(data) != names:
-        raise SpecError(f"{where}: missing or unknown keys: {', '.join(sorted(set(data) ^ names))}")
+    names = {one.name for one in fields(kind)}
+    must = {one.name for one in fields(kind) if one.default is MISSING and one.default_factory is MISSING}
+    wrong = (set(data) - names) | (must - set(data))
+    if wrong:
+        raise SpecError(f"{where}: missing or unknown keys: {', '.join(sorted(wrong))}")
 
 
 def _gpu(shape: dict[str, Any], number: int) -> GpuSpec:

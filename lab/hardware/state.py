@@ -12,9 +12,10 @@
 from __future__ import annotations
 
 import enum
+import functools
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,13 @@ REGISTERS: dict[str, tuple[str, ...]] = {
     "PFCC": tuple(map(str, range(256))),  # bit n: PFC on priority n (mlx5-roce 4.3)
 }
 ROCE_DISABLE = "1"
+# What may be otherwise with the card in a slot, or with its links: field of RailSpec -> its kind. Facts, in mlx5-roce:
+# another card 5.1, 5.6; a link of another rate 1.1 (`200 Gb/sec (4X HDR)`); PCIe x8 6.3; older firmware 5.1.
+CHANGES: dict[str, type] = {
+    "device": str, "fw_ver": str, "board_id": str, "card_type": str, "card_name": str, "vpi": bool,
+    "rate_gbps": int, "lanes": int, "lane_speed": str, "trained_speed": str, "trained_width": str,
+    "firmware_lacks": list,
+}
 # The driver, which decides what files there are (mlx5-roce 1.9).
 STACKS = ("inbox", "ofed")
 OFED_VERSION = "25.10-1.7.1"
@@ -68,7 +76,10 @@ class State:
     """Of one host. ``path`` is where what outlives a boot is kept; without one nothing does."""
 
     def __init__(self, spec: NodeSpec, path: Path | None = None) -> None:
+        self.shape = spec
         self.spec = spec
+        # Grows with each change of the hardware: whoever made something of the specification makes it anew.
+        self.generation = 0
         self.path = path
         self.driver = True
         self.runtime: dict[tuple[int, str], str] = {}
@@ -87,6 +98,11 @@ class State:
         self.holders: dict[str, Sequence[str]] = {}
         # Writes since the daemon's start, by rail: what a program should not have written shows here.
         self.pfc_writes = [0] * len(spec.rails)
+        # Virtual functions by rail; they go with the driver.
+        self.vfs: dict[int, int] = {}
+        # How the cards differ from the class's shape.
+        self.changes: dict[int, dict[str, Any]] = {int(rail): had for rail, had in kept.get("changes", {}).items()}
+        self._reshape()
         # Functions that are off the bus: GONE, or FOUND (well again, but the bus was not scanned since).
         self.off_bus: dict[int, str] = {int(rail): how for rail, how in kept.get("off_bus", {}).items()}
 
@@ -94,7 +110,7 @@ class State:
         if self.path is None:
             return
         text = json.dumps({"registers": self.registers, "current": self.current, "next": self.next,
-                           "off_bus": self.off_bus, "said": self.said,
+                           "off_bus": self.off_bus, "said": self.said, "changes": self.changes,
                            "driver": asdict(self.found) if self.found else None}, indent=1)
         temporary = self.path.with_name(f".{self.path.name}")
         temporary.write_text(text, encoding="utf-8")
@@ -103,6 +119,8 @@ class State:
     def happen(self, event: Event) -> None:
         """Take the event's toll; see the table above. The driver is loaded anew, from the host's disk."""
         self.runtime.clear()
+        self.vfs.clear()
+        self.generation += 1
         if self.said is None:
             self.found = self.disk()
         if event in (Event.WARM, Event.COLD):
@@ -134,6 +152,50 @@ class State:
                  lambda: PARAMETERS[name].range(), value)
         self.next[self._rail(rail)][name] = value
         self.save()
+
+    def load_parameter(self, rail: int, name: str, value: str | None) -> None:
+        """As delivered: the value is loaded and stays so. None: as the class's cards are delivered."""
+        for values in (self.current, self.next):
+            values[self._rail(rail)].pop(name, None)
+        if value is not None:
+            self.set_parameter(rail, name, value)
+            self.current[rail][name] = value
+        self.save()
+
+    def change(self, rail: int, fields: dict[str, Any]) -> None:
+        """Another card in the slot of ``rail``, or links that trained otherwise; no field: the class's card again."""
+        if not isinstance(fields, dict):
+            raise StateError(f"fields: got {fields!r}, wanted an object")
+        for name, value in fields.items():
+            kind = CHANGES.get(name, object)
+            _checked("field", CHANGES, name, functools.partial(isinstance, value, kind),
+                     functools.partial(str, kind.__name__), repr(value))
+        self.changes.pop(self._rail(rail), None)
+        if fields:
+            self.changes[rail] = dict(fields)
+        self._reshape()
+        self.save()
+
+    def _reshape(self) -> None:
+        rails = tuple(replace(rail, **self.changes.get(rail.rail, {})) for rail in self.shape.rails)
+        self.spec = replace(self.shape, rails=rails)
+        for rail, config in zip(rails, self.config):
+            # Registers that were written stay: the card did not lose its power.
+            control = bytes(config[pci.DEVICE_CONTROL:pci.DEVICE_CONTROL + 2])
+            config[:] = pci.function_config(rail)
+            config[pci.DEVICE_CONTROL:pci.DEVICE_CONTROL + 2] = control
+        self.generation += 1
+
+    def most_vfs(self, rail: int) -> int:
+        """Of a card whose loaded parameters allow any (mlx5-roce 5.1: SRIOV_EN and NUM_OF_VFS)."""
+        card = self.card(rail)
+        return min(card.current("NUM_OF_VFS"), pci.VFS_MOST) if card.current("SRIOV_EN") else 0
+
+    def set_vfs(self, rail: int, count: int) -> None:
+        self.vfs.pop(rail, None)
+        if count:
+            self.vfs[rail] = count
+        self.generation += 1
 
     def set_stack(self, name: str) -> None:
         """Another driver is installed and loaded; the old one's memory is gone."""
@@ -198,6 +260,8 @@ class State:
         return [{
             "rail": rail.rail, "pci": rail.pci, "interface": rail.netdev, "on_bus": self.on_bus(rail.rail),
             "bound": self.bound(rail.rail), "pfc_writes": self.pfc_writes[rail.rail],
+            "bound": self.bound(rail.rail), "changes": self.changes.get(rail.rail, {}),
+            "vfs": self.vfs.get(rail.rail, 0),
             "registers": {name: self.registers[rail.rail].get(name, values[0]) for name, values in REGISTERS.items()},
             "parameters": {name: {key: str(value[key]) for key in ("default", "current", "next")}
                            for name, value in self.card(rail.rail).show().items()},

@@ -214,11 +214,38 @@ class VirtualNet(Dir):
         return RealDir(path, lambda _path, target: target, driver)
 
 
+def sriov(model: Model, rail: RailSpec) -> dict[str, Node]:
+    """sriov_totalvfs, sriov_numvfs and the links to the functions [Linux drivers/pci/iov.c, sriov_numvfs_store]."""
+    state, number = model.state, rail.rail
+
+    def store(text: str) -> None:
+        wanted = int(text) if text.isascii() and text.isdigit() else -1
+        have = state.vfs.get(number, 0)
+        if wanted < 0:
+            raise fail(errno.EINVAL)
+        if wanted > state.most_vfs(number):
+            raise fail(errno.ERANGE)
+        if wanted and have and wanted != have:
+            raise fail(errno.EBUSY)
+        state.set_vfs(number, wanted)
+
+    return {
+        "sriov_totalvfs": Attr(lambda: str(state.most_vfs(number))),
+        "sriov_numvfs": Attr(lambda: str(state.vfs.get(number, 0)), store),
+        **{f"virtfn{vf}": Link(f"../{pci.virtual_address(rail, vf + 1)}") for vf in range(state.vfs.get(number, 0))},
+    }
+
+
+def virtual_functions(model: Model, rail: RailSpec) -> list[int]:
+    return list(range(1, model.state.vfs.get(rail.rail, 0) + 1))
+
+
 def rail_dir(model: Model, netdevs: Netdevs, rail: RailSpec, privileged: Callable[[], bool]) -> Dir:
     """The PCI function; netdev, RDMA device and driver link come and go with the driver."""
     state, number = model.state, rail.rail
     return ChangingDir({
         **pci.function(rail, state.config[number], privileged),
+        **sriov(model, rail),
         parameters.FILE: parameters.door(state.card(number), state.save, privileged),
         "driver": Link(posixpath.relpath(DRIVER, rail.pci_dir)),
         "net": RailNet(netdevs, rail),
@@ -247,6 +274,9 @@ def bus_and_classes(model: Model) -> tuple[Dir, Dir]:
             model.state.on_bus, model.state.bound, model.state.rdma))
         devices[rail.bridge] = (posixpath.dirname(rail.pci_dir), lambda: True)
         devices[rail.pci] = (rail.pci_dir, on_bus)
+        for vf in virtual_functions(model, rail):
+            address = pci.virtual_address(rail, vf)
+            devices[address] = (posixpath.join(posixpath.dirname(rail.pci_dir), address), on_bus)
         drivers[rail.pci] = (rail.pci_dir, bound)
         rdma[rail.rdma] = (f"{rail.pci_dir}/infiniband/{rail.rdma}", has_rdma)
         verbs[rail.uverbs] = (f"{rail.pci_dir}/infiniband_verbs/{rail.uverbs}", has_rdma)
@@ -274,7 +304,9 @@ def build(model: Model, privileged: Callable[[], bool]) -> Dir:
         assert isinstance(root, Dir)
         port = pci.bridge(rail, privileged)
         root.children[rail.bridge] = ChangingDir(
-            {**port, rail.pci: rail_dir(model, netdevs, rail, privileged)},
+            {**port, rail.pci: rail_dir(model, netdevs, rail, privileged),
+             **{pci.virtual_address(rail, vf): Dir(pci.virtual(rail, vf, privileged))
+                for vf in virtual_functions(model, rail)}},
             {rail.pci: functools.partial(model.state.on_bus, rail.rail)})
         # 0666 as rdma-core's udev rule gives it; a read is the answer of a verbs query at this moment.
         verbs[rail.uverbs] = Attr(lambda rail=rail: json.dumps(model.query(rail)), permissions=0o666)  # type: ignore[misc]
@@ -285,7 +317,8 @@ def build(model: Model, privileged: Callable[[], bool]) -> Dir:
         root.children[gpu.bridge] = Dir({**pci.bridge(gpu, privileged), gpu.pci: Dir(pci.gpu(gpu, privileged))})
     verbs["ethtool"], has_verbs["ethtool"] = ethtool.attribute(model), lambda: model.state.driver
     bus, classes = bus_and_classes(model)
-    return Dir({"net": ClassNet(netdevs), "virtual_net": VirtualNet(model), "devices": Dir(devices), "dev": ChangingDir(verbs, has_verbs), "pci": bus,
+    return Dir({"net": ClassNet(netdevs), "virtual_net": VirtualNet(model), "devices": Dir(devices),
+                "dev": ChangingDir(verbs, has_verbs), "pci": bus,
                 "module": kernel.Modules(model), "modules": Attr(lambda: kernel.proc_modules(model.state)),
                 "lab": Dir({"driver": kernel.door(model, privileged)}),
                 "dcbnl": qos.DcbnlDir(model), "configfs": qos.Configfs(model),
