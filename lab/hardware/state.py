@@ -260,8 +260,7 @@ class State:
         return [{
             "rail": rail.rail, "pci": rail.pci, "interface": rail.netdev, "on_bus": self.on_bus(rail.rail),
             "bound": self.bound(rail.rail), "pfc_writes": self.pfc_writes[rail.rail],
-            "bound": self.bound(rail.rail), "changes": self.changes.get(rail.rail, {}),
-            "vfs": self.vfs.get(rail.rail, 0),
+            "changes": self.changes.get(rail.rail, {}), "vfs": self.vfs.get(rail.rail, 0),
             "registers": {name: self.registers[rail.rail].get(name, values[0]) for name, values in REGISTERS.items()},
             "parameters": {name: {key: str(value[key]) for key in ("default", "current", "next")}
                            for name, value in self.card(rail.rail).show().items()},
