@@ -285,7 +285,8 @@ def build(model: Model, privileged: Callable[[], bool]) -> Dir:
         root.children[gpu.bridge] = Dir({**pci.bridge(gpu, privileged), gpu.pci: Dir(pci.gpu(gpu, privileged))})
     verbs["ethtool"], has_verbs["ethtool"] = ethtool.attribute(model), lambda: model.state.driver
     bus, classes = bus_and_classes(model)
-    return Dir({"net": ClassNet(netdevs), "virtual_net": VirtualNet(model), "devices": Dir(devices), "dev": ChangingDir(verbs, has_verbs), "pci": bus,
+    return Dir({"net": ClassNet(netdevs), "virtual_net": VirtualNet(model), "devices": Dir(devices),
+                "dev": ChangingDir(verbs, has_verbs), "pci": bus,
                 "module": kernel.Modules(model), "modules": Attr(lambda: kernel.proc_modules(model.state)),
                 "lab": Dir({"driver": kernel.door(model, privileged)}),
                 "dcbnl": qos.DcbnlDir(model), "configfs": qos.Configfs(model),
