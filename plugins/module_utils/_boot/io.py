@@ -10,7 +10,7 @@ import typing as t
 from .._gid import argspec as gid_argspec
 from .._gid import configure as gid
 from .._host.errors import AidcError, Problem
-from .._host.lock import host_lock
+from .._host.lock import BOOT_TOOL, host_lock
 from .._host.machine import Machine
 from .._host.sysfs import Sysfs
 from .._intent.model import Intent
@@ -135,7 +135,7 @@ def apply(machine: Machine, intent: Intent, reason: Reason, tell: Tell) -> Round
     deadline = machine.monotonic() + reason.settle_seconds
     found = Round()
     while True:
-        with host_lock(machine, f"aidc-fabric {reason}", LOCK_SECONDS):
+        with host_lock(machine, f"{BOOT_TOOL} {reason}", LOCK_SECONDS):
             latest = one_round(dataclasses.replace(machine, locked=True), intent, reason, False, tell)
         found = Round(found.done + latest.done, latest.drift)
         if not latest.drift or machine.monotonic() >= deadline:

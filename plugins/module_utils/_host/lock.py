@@ -19,6 +19,9 @@ from .machine import Machine
 LOCK_FILE = "/run/lock/aidc.lock"
 WAIT_SECONDS = 5.0
 POLL_SECONDS = 0.25
+# The boot tool, which a reload of the driver starts in the middle of a run, ends by itself: it is waited for.
+BOOT_TOOL = "aidc-fabric"
+BOOT_SECONDS = 120.0
 
 
 def _user() -> str:
@@ -29,6 +32,15 @@ def _user() -> str:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
         return str(os.getuid())
+
+
+def _patience(descriptor: int, wait_seconds: float) -> float:
+    """How long this holder is waited for."""
+    try:
+        what = str(json.loads(os.pread(descriptor, 4096, 0))["what"])
+    except (ValueError, KeyError, TypeError):
+        return wait_seconds
+    return max(wait_seconds, BOOT_SECONDS) if what.startswith(BOOT_TOOL) else wait_seconds
 
 
 def _holder(descriptor: int) -> str:
@@ -60,13 +72,13 @@ def _open(path: Path, name: str) -> int:
 
 
 def _take(descriptor: int, name: str, machine: Machine, wait_seconds: float) -> None:
-    deadline = machine.monotonic() + wait_seconds
+    start = machine.monotonic()
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return
         except BlockingIOError:
-            if machine.monotonic() >= deadline:
+            if machine.monotonic() - start >= _patience(descriptor, wait_seconds):
                 problem = Problem(name, f"held by {_holder(descriptor)}", "a free lock",
                                   "wait for that run to end, then start again")
                 raise AidcError([problem]) from None

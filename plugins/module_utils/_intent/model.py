@@ -46,9 +46,17 @@ class Intent:
         return json.dumps(self.as_data(), indent=1, sort_keys=True) + "\n"
 
 
+def _given(value: t.Any) -> t.Any:
+    """``value`` without what is None: what was not given is left alone, and a module takes no None for a choice."""
+    if isinstance(value, dict):
+        return {key: _given(item) for key, item in value.items() if item is not None}
+    return [_given(item) for item in value] if isinstance(value, list) else value
+
+
 def options_of(params: t.Mapping[str, t.Any]) -> Section:
-    """The options of a call as its section has them: all of them, with their defaults."""
-    kept: Section = json.loads(json.dumps({key: value for key, value in params.items() if key not in _NOT_KEPT}))
+    """The options of a call as its section has them: all that have a value, defaults included."""
+    plain = json.loads(json.dumps({key: value for key, value in params.items() if key not in _NOT_KEPT}))
+    kept: Section = _given(plain)
     for listed in set(LISTS.values()) & set(kept):
         kept[listed] = [{key: value for key, value in entry.items() if key not in _NOT_KEPT_OF_PORTS}
                         for entry in kept[listed]]

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import pwd
@@ -36,6 +37,21 @@ def test_a_second_one_waits_and_then_names_the_holder(node: FakeNode, monkeypatc
     assert "held by pid 1 of alice (mlx5_port) since 20" in str(caught.value)
     assert "Nothing was changed" in str(caught.value)
     assert node.now == pytest.approx(3, abs=0.3)
+
+
+def test_the_boot_tool_is_waited_for(node: FakeNode) -> None:
+    with (
+        host_lock(node.machine(), "aidc-fabric boot"), pytest.raises(AidcError, match="aidc-fabric boot"),
+        host_lock(node.machine(), "roce_qos"),
+    ):
+        pass
+    assert node.now == pytest.approx(lock.BOOT_SECONDS, abs=0.3)
+
+
+def test_a_caller_that_holds_it_already(node: FakeNode) -> None:
+    locked = dataclasses.replace(node.machine(), locked=True)
+    with host_lock(node.machine(), "outer"), host_lock(locked, "inner", wait_seconds=0):
+        assert json.loads(node.get(LOCK_FILE))["what"] == "outer"
 
 
 def test_it_is_free_again_after_an_error(node: FakeNode) -> None:

@@ -29,8 +29,9 @@ def test_a_section_is_exchanged_and_the_others_stay() -> None:
 
 def test_options_are_kept_but_for_those_of_the_moment() -> None:
     params = {"ports": [{"pci": ONE, "rdma_mtu_bytes": 4096, "channels": 8}], "info": {"class": {}}, "missing": "fail",
-              "persistent": True, "subnets": ("a",)}
-    assert model.options_of(params) == {"ports": [{"pci": ONE, "channels": 8}], "persistent": True, "subnets": ["a"]}
+              "persistent": True, "subnets": ("a",), "roce_mode": None, "cnp": {"dscp": 48, "priority": None}}
+    assert model.options_of(params) == {"ports": [{"pci": ONE, "channels": 8}], "persistent": True, "subnets": ["a"],
+                                        "cnp": {"dscp": 48}}
 
 
 def changed(**values: t.Any) -> str:
