@@ -18,7 +18,8 @@ description:
     kernel (C(ecn/), C(cc_params), configfs C(rdma_cm), C(tc/)) is used where it is there.
   - All of this is runtime state of the port, and is lost at a reboot or driver reload.
   - A virtual function, a BlueField in DPU mode and a port with link layer InfiniBand are refused. So is a step that
-    stops the link of a port that carries the default route, the SSH connection or a network file system.
+    stops the link of a port that carries a network file system or, without O(allow_management), the default route or
+    the SSH connection.
   - Of a bond, list the ports; PFC and the like are set on each, ToS and traffic class on the bond's RDMA device.
 author:
   - aidc.gpu_cluster contributors (@aidc)
