@@ -23,8 +23,8 @@ description:
     raised before its VLANs and lowered after them.
   - Everything is checked before the first write, and an error then says that nothing was changed. After the writes all
     values are read back; a difference is a failure, as several tools report success without effect.
-  - A port is refused that carries the default route, the SSH connection or a network file system, or is a member of a
-    bridge, of Open vSwitch, or of a bond whose members are not all listed.
+  - A port is refused that carries a network file system or, without O(allow_management), the default route or the SSH
+    connection, or is a member of a bridge, of Open vSwitch, or of a bond whose members are not all listed.
   - Only drop-ins with the collection's header are rewritten. A run that was killed is completed by the next one.
 author:
   - aidc.gpu_cluster contributors (@aidc)

@@ -24,8 +24,9 @@ description:
     C(/etc/sysctl.d/90-aidc-rails.conf).
   - Everything is checked before the first write. Files that their owner refuses are put back. After the writes all
     values are read back. A run that was killed is completed by the next one.
-  - A port is refused that carries the default route, the SSH connection or a network file system, or is a member of a
-    bridge, bond or Open vSwitch; so are virtual functions and ports that two managers own.
+  - A port is refused that carries a network file system or, without O(allow_management), the default route or the SSH
+    connection, or is a member of a bridge, bond or Open vSwitch; so are virtual functions and ports that two managers
+    own.
   - An address that nobody's file has is reported. If the owner would remove it, the call is refused.
 author:
   - aidc.gpu_cluster contributors (@aidc)

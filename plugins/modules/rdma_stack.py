@@ -74,11 +74,11 @@ options:
     default: false
   disruption_policy:
     description:
-      - V(if_idle) restarts if no RDMA connection uses the cards, V(force) also if some do, V(never) leaves it to a
-        reboot.
+      - V(if_idle) restarts if nobody uses the node - an RDMA connection, a process with an RDMA device or a GPU open, a
+        step of Slurm, a mount over RDMA. V(force) does so also if somebody does, V(never) leaves it to a reboot.
       - No policy restarts the driver below a port that carries the connection, the default route, a network file
         system, a bridge or a bond, with virtual functions, or while a module that C(openibd) does not unload holds it.
-      - Where C(rdma) cannot tell, RV(rdma_users_known) is V(false) and V(if_idle) goes on.
+      - Where C(rdma) cannot tell, RV(rdma_users_known) is V(false); open files, cgroups and mounts tell still.
     type: str
     choices: [if_idle, force, never]
     default: if_idle
@@ -180,7 +180,7 @@ deferred:
       type: str
       sample: uses ib_uverbs, and openibd does not unload it
 rdma_users_known:
-  description: Whether RDMA connections could be seen; null if no restart was in question.
+  description: Whether all users could be seen; null if no restart was in question.
   returned: success
   type: bool
   sample: true

@@ -19,7 +19,8 @@ description:
   - All of this is runtime state of the port, and is lost at a reboot or driver reload. With O(persistent) the options
     are kept on the host, and the boot tool of M(aidc.gpu_cluster.fabric_boot) sets the state again.
   - A virtual function, a BlueField in DPU mode and a port with link layer InfiniBand are refused. So is a step that
-    stops the link of a port that carries the default route, the SSH connection or a network file system.
+    stops the link of a port that carries a network file system or, without O(allow_management), the default route or
+    the SSH connection.
   - Of a bond, list the ports; PFC and the like are set on each, ToS and traffic class on the bond's RDMA device.
 author:
   - aidc.gpu_cluster contributors (@aidc)

@@ -224,7 +224,9 @@ def guarded(machine: Machine, call: Call, wanted: Undo | None) -> t.Iterator[lis
 
 def left_behind(machine: Machine, call: Call, check_mode: bool) -> list[Record]:
     """Of an earlier call: what is still armed, which this call shows to the controller. A change that was undone is an
-    error, told once, if the same is asked for again."""
+    error, told once, if the same is asked for again. A call that arms nothing leaves it to one that may."""
+    if not call.seconds:
+        return []
     armed, same = [], []
     for record in records(machine, call.module):
         if record.state == "armed":

@@ -84,7 +84,7 @@ def test_a_whole_call(one_port: FakeNode) -> None:
             return ok("[]")
         return plain(argv, seconds)
 
-    one_port.run = run  # type: ignore[method-assign]
+    one_port.run = run  # type: ignore[method-assign,assignment]
     for name in ("rail0", "rail1"):
         one_port.link_fields[name] = {"mtu": 1500}
     base = Request(tuple(Want(rail.pci, 4200) for rail in one_port.rails), allow_management=True)

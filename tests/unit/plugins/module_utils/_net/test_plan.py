@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._net.model import Link, NetState
-from ansible_collections.aidc.gpu_cluster.plugins.module_utils._net.plan import uses
+from ansible_collections.aidc.gpu_cluster.plugins.module_utils._net.plan import hint, management, refusals, uses
 
 
 def state(*links: Link, **fields: object) -> NetState:
@@ -38,3 +38,14 @@ def test_ssh_and_storage_each_once() -> None:
 
 def test_a_loop_of_links_ends() -> None:
     assert set(uses(state(Link("a", lower="b"), Link("b", lower="a"), default_devices=("a",)))) == {"a", "b"}
+
+
+SSH, ROUTE, NFS = ("carries the SSH connection (192.0.2.1)", "carries the default route",
+                   "carries a network file system (server 192.0.2.9)")
+
+
+def test_the_way_to_the_host_may_be_allowed_and_nothing_else() -> None:
+    assert refusals(f"{SSH}; {ROUTE}", False) == [SSH, ROUTE] and refusals(f"{SSH}; {ROUTE}", True) == []
+    assert refusals(f"{SSH}; {NFS}", True) == [NFS] and refusals(None, False) == refusals("", True) == []
+    assert "allow_management" in hint([SSH, ROUTE]) and "allow_management" not in hint([SSH, NFS])
+    assert management({"a": SSH, "b": NFS, "c": f"{NFS}; {ROUTE}", "d": "is a member of the bond bond0"}) == {"a", "c"}

@@ -41,7 +41,7 @@ def managed(node: RailNode) -> RailNode:
             return plain(call[:-2], seconds)
         return plain(argv, seconds)
 
-    node.run = answer  # type: ignore[method-assign]
+    node.run = answer  # type: ignore[method-assign,assignment]
     return node
 
 

@@ -36,7 +36,7 @@ def host(node: FakeNode) -> FakeNode:
             return ok("active\n")
         return plain(argv, seconds)
 
-    node.run = run  # type: ignore[method-assign]
+    node.run = run  # type: ignore[method-assign,assignment]
     node.link_fields["rail0"] = {"mtu": 1500, "flags": ["UP"], "addr_info": [
         {"local": "198.51.100.1", "prefixlen": 24, "scope": "global"}]}
     return node
@@ -193,3 +193,10 @@ def test_armed_revert(host: FakeNode) -> None:
     assert (predicted["changed"], predicted["after"]) == (True, [])
     assert not list((host.root / FOLDER[1:]).iterdir()) and called(host, "stop")
     assert states.perform(host.machine(), "cancelled", None, False)["changed"] is False
+
+
+def test_a_call_without_a_controller_leaves_the_note(host: FakeNode) -> None:
+    """Such as that of a boot, which would else swallow what the operator must know."""
+    undone(host)
+    assert io.left_behind(host.machine(), dataclasses.replace(CALL, seconds=0), False) == []
+    assert len(io.records(host.machine())) == 1

@@ -35,7 +35,7 @@ def rig(qos: Qos) -> None:
             return ok()
         return plain(argv, seconds)
 
-    qos.node.run = run  # type: ignore[method-assign]
+    qos.node.run = run  # type: ignore[method-assign,assignment]
 
 
 @pytest.mark.parametrize("backend", ["dcb", "mlnx_qos"])
@@ -75,10 +75,10 @@ def test_what_does_not_stop_the_link_arms_nothing(qos: Qos) -> None:
 def test_lldpad_is_started_again(qos: Qos) -> None:
     rig(qos)
     qos.lldpad = "active"
-    started: list[tuple[str, ...]] = []
-    qos.node.override[("systemctl", "enable", "--now", "lldpad.service")] = lambda call: started.append(call) or ok()
+    enable = ("systemctl", "enable", "--now", "lldpad.service")
+    qos.node.override[enable] = lambda call: ok()
     request = dataclasses.replace(request_of(allow_management=True, take_over=True), revert_seconds=60)
     configure(qos.node.machine(), request, False)
     (record,) = revert_io.records(qos.node.machine())
     revert_io.undo_now(qos.node.machine(), record)
-    assert len(started) == 1
+    assert qos.node.calls.count(enable) == 1
