@@ -11,6 +11,13 @@ from ansible_collections.aidc.gpu_cluster.plugins.plugin_utils.recording import 
 class ActionModule(RecordingAction):
     kind = "mlx5_nvconfig"
 
-    def _is_fact(self, result: t.Mapping[str, t.Any]) -> bool:
-        """What check mode says of a device that it would write is a prediction."""
-        return not (self._task.check_mode and result.get("changed"))
+    def facts(self, data: dict[str, t.Any]) -> dict[str, t.Any]:
+        """In check mode what would be written counts as written in ``state``, which is a prediction."""
+        before = {entry["pci"]: entry["parameters"] for entry in data.get("before") or ()}
+        if not self._task.check_mode or not data.get("commands"):
+            return data
+        devices = [{**device, "parameters": [
+            {**one, "state": "differs"} if one["state"] in ("set", "pending")
+            and before[device["pci"]].get(one["name"]) != one["wanted"] else one
+            for one in device["parameters"]]} for device in data["devices"]]
+        return {**data, "devices": devices}

@@ -78,7 +78,7 @@ def test_raw_changes_at_once_are_each_named_with_host_and_rail(site: Site) -> No
     # The same line of the file is two findings: what is saved is wrong, and a flap will cost the address.
     wanted.add(("mtu-saved", ("au2",), 0))
     assert site.audit() == wanted
-    assert site.code == 2 and "mtu-running: au1 rail 0: got netdev MTU 1500, wanted 4200" in site.text.replace("\n", " ")
+    assert site.code == 2 and "arp-flux: au3 rail 1: got arp_ignore, arp_announce 0, 2, wanted 1, 2" in site.text
     # A limit says who is read anew; all are audited.
     for host, _change, back, _finding in CHANGES:
         site.shell(host, back)

@@ -24,7 +24,7 @@ class Spot(t.NamedTuple):
     facts: Host
     place: Place | None
     want: Want
-    broken: t.Collection[str]
+    broken: t.AbstractSet[str]
 
     def group(self, by: str) -> tuple[t.Any, ...] | None:
         """Of what the value must be the same; None where the rail is in no group."""

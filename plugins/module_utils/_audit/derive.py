@@ -55,7 +55,7 @@ class _Gids(t.NamedTuple):
     """Entries of a port's table: the rail's own (with its first index), those that NCCL may take, all addresses."""
 
     own: int
-    index: int | None
+    first: int | None
     candidates: int
     addresses: tuple[str, ...]
 
@@ -92,10 +92,10 @@ def _gid_fields(
     found: dict[str, t.Any] = {
         "gids_own": gids.own if want.version and known else None,
         "gids_candidate": gids.candidates if want.version == "RoCE v2" and known else None,
-        "gid_index": gids.index,
+        "gid_index": gids.first,
         "has_address": planned in addresses if planned else None,
     }
-    if gids.index is not None and before.get("address") == planned and before.get("type") == want.version:
+    if gids.first is not None and before.get("address") == planned and before.get("type") == want.version:
         found["gid_index_before"] = before.get("index")
     mode = before.get("roce_mode")
     found["cm_mode"] = (own.get("rdma_cm") or _NOTHING).get("roce_mode") or mode

@@ -294,10 +294,10 @@ def _load(document: t.Mapping[str, t.Any]) -> list[HostWant]:
     found = []
     for name, host in document["hosts"].items():
         places = host.get("rails") or {}
-        rails = []
+        own = []
         for pci, (number, want, key) in wants[host["policy"]].items():
             address, subnet, routing = places.get(pci) or (None, None, ())
-            rails.append(RailWant(number, pci, want, key, address, subnet, tuple(routing)))
-        found.append(HostWant(name, host["pool"], tuple(rails), frozenset(host.get("allow") or ()),
+            own.append(RailWant(number, pci, want, key, address, subnet, tuple(routing)))
+        found.append(HostWant(name, host["pool"], tuple(own), frozenset(host.get("allow") or ()),
                               commons[host["policy"]]))
     return found

@@ -1,6 +1,6 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""playbooks/audit.yml on what is recorded: expectations from an inventory, the report, exit code; no host is contacted."""
+"""playbooks/audit.yml on what is recorded: expectations from an inventory, report, exit code; no host is contacted."""
 from __future__ import annotations
 
 import json
@@ -22,9 +22,11 @@ def record(folder: Path, host: str, number: int, mtu: int = 4200) -> None:
     """As mlx5_port leaves it."""
     devices = []
     for rail, pci in enumerate(PCI):
-        gid = {"index": 3, "type": "RoCE v2", "ndev": f"rail{rail}", "family": "ipv4", "address": f"10.21.{rail}.{number}"}
+        gid = {"index": 3, "type": "RoCE v2", "ndev": f"rail{rail}", "family": "ipv4",
+               "address": f"10.21.{rail}.{number}"}
         port = {"state": "ACTIVE", "netdev": f"rail{rail}", "mtu_bytes": mtu, "rdma_mtu_bytes": 4096, "gids": [gid],
-                "link_layer": "Ethernet", "speed_gbps": 200.0, "saved_mtu_bytes": 4200, "network_file": "/etc/x.network"}
+                "link_layer": "Ethernet", "speed_gbps": 200.0, "saved_mtu_bytes": 4200,
+                "network_file": "/etc/x.network"}
         devices.append({"pci": pci, "rail": rail, "is_vf": False, "ports": [port], "psid": "MT_1",
                         "pcie": {"current_speed_gts": 16.0, "current_width": 16}, "firmware_version": "22.36.1010"})
     store.store(folder / ".state", "mlx5_info", host, {"devices": devices, "problems": [], "findings": []}, None)
@@ -49,7 +51,8 @@ def test_the_report_names_the_host_and_the_play_fails(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "mtu-running: b: got netdev MTU 1500, wanted 4200" in words(done.stdout + done.stderr)
     found = report(tmp_path)
-    assert [(one["id"], one["hosts"]) for one in found["findings"] if one["severity"] == "error"] == [("mtu-running", ["b"])]
+    errors = [(one["id"], one["hosts"]) for one in found["findings"] if one["severity"] == "error"]
+    assert errors == [("mtu-running", ["b"])]
     assert found["counts"]["error"] == 1 and found["hosts"] == 3
     document = json.loads((tmp_path / ".state" / "audit" / "expect.json").read_text(encoding="utf-8"))
     assert len(document["policies"]) == 1 and expect.load(document)[1].rails[0].address == "10.21.0.2/24"

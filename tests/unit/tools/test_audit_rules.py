@@ -23,7 +23,8 @@ def test_it_writes_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     page.write_text(f"head\n{audit_rules.START}\nold\n{audit_rules.END}\nfoot\n", encoding="utf-8")
     monkeypatch.setattr(audit_rules, "PAGE", page)
     assert audit_rules.main() == 0
-    assert page.read_text(encoding="utf-8") == f"head\n{audit_rules.START}\n{audit_rules.table()}\n{audit_rules.END}\nfoot\n"
+    wanted = f"head\n{audit_rules.START}\n{audit_rules.table()}\n{audit_rules.END}\nfoot\n"
+    assert page.read_text(encoding="utf-8") == wanted
     page.write_text("no marks", encoding="utf-8")
     with pytest.raises(SystemExit):
         audit_rules.main()

@@ -1,6 +1,6 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Records of any shape: other sources stand in, nothing that is missing is a finding, nothing that is odd is a crash."""
+"""Records of any shape: other sources stand in, what is missing is no finding, what is odd is no crash."""
 from __future__ import annotations
 
 import copy

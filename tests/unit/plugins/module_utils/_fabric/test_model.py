@@ -22,13 +22,14 @@ from ansible_collections.aidc.gpu_cluster.plugins.module_utils._rail.model impor
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._rail.networkmanager import CONF, conf_text
 
 NETWORKD, MANAGER = ["systemd-networkd"], ["NetworkManager"]
-ETC, RUN = "/etc/NetworkManager/system-connections/r0.nmconnection", "/run/NetworkManager/system-connections/r0.nmconnection"
+ETC, RUN = (f"/{folder}/NetworkManager/system-connections/r0.nmconnection" for folder in ("etc", "run"))
 PROFILE = "[connection]\nid=r0\n[ethernet]\nmtu=4200\n[ipv4]\naddress1=192.0.2.1/24\n"
 
 
 def networkd(path: str = "/etc/systemd/network/20-r0.network", *texts: str) -> Node:
     files = tuple(ConfigFile(f"{path}.{number}", text) for number, text in enumerate(texts))
-    return Node(networkd=Networkd("active", {"r0": Link("r0", "configured", network_file=path)}, {path: Saved(path, files)}))
+    links = {"r0": Link("r0", "configured", network_file=path)}
+    return Node(networkd=Networkd("active", links, {path: Saved(path, files)}))
 
 
 def manager(path: str) -> Node:
@@ -49,7 +50,8 @@ def test_networkd_and_the_carrier(texts: list[str], wanted: bool) -> None:
 
 
 def test_networkd_saves_mtu_and_addresses() -> None:
-    node = networkd("/etc/x.network", "[Link]\nMTUBytes=1500\n[Network]\nAddress=192.0.2.1/24\n", "[Link]\nMTUBytes=4200\n")
+    node = networkd("/etc/x.network", "[Link]\nMTUBytes=1500\n[Network]\nAddress=192.0.2.1/24\n",
+                    "[Link]\nMTUBytes=4200\n")
     assert model.saved(node, "r0", NETWORKD, {}) == {"mtu_bytes": 4200, "addresses": ["192.0.2.1/24"],
                                                      "ignore_carrier": False}
 
