@@ -25,6 +25,8 @@ from tests.lab_plugin import ROOT
 MERGED: frozenset[str] = frozenset()
 T = TypeVar("T")
 CLEAN_SECONDS = 15.0
+# With other variables than those of the set-up the host's intent is out of date, which is no part of a row.
+NO_INTENT = {f"{role}_persistent": False for role in ("mlx5_port", "roce_qos", "roce_gid", "rail_network")}
 MTU_BYTES = 4200
 Verdict = Literal["detected", "no finding", "FAILED", "pending"]
 
@@ -98,7 +100,8 @@ class Evaluator:
     def _variables(self, job: Job) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for row, place in zip(job.rows, job.places):
-            found.update(place.fill((row.fault if job.phase == "fault" else row.twin).vars))
+            given = place.fill((row.fault if job.phase == "fault" else row.twin).vars)
+            found.update({**(NO_INTENT if given else {}), **given})
             if place.peer is not None:
                 found["faults_targets"] = [{
                     "interface": place.rail.netdev, "address": place.peer.rails[row.rail].ip, "size_bytes": MTU_BYTES,
