@@ -116,14 +116,15 @@ def read(data: Mapping[str, Any], failures: bool = False) -> list[Finding]:
 def read_audit(data: Mapping[str, Any]) -> list[Finding]:
     """Of the task fabric_audit: a finding for each host that one names."""
     found: dict[Finding, None] = {}
-    for entry in data["plays"]:
-        for task in entry["tasks"]:
-            for result in task["hosts"].values():
-                for item in result.get("findings") or () if "fabric_audit" in str(result.get("action")) else ():
-                    text = f"{item['id']}: got {item['got']}, wanted {item['wanted']}; {'; '.join(item['evidence'])}"
-                    for host in item["hosts"]:
-                        finding = Finding(host, "audit", text, item["id"], item["rail"], item["severity"] == "note")
-                        found[finding] = None
+    results = [result for entry in data["plays"] for task in entry["tasks"] for result in task["hosts"].values()
+               if str(result.get("action")).endswith("fabric_audit")]
+    if not any("findings" in result for result in results):
+        said = "; ".join(str(result.get("msg")) for result in results if result.get("failed"))
+        raise RuntimeError(f"the audit has no verdict: {said or 'it did not run'}")
+    for item in (item for result in results for item in result.get("findings") or ()):
+        text = f"{item['id']}: got {item['got']}, wanted {item['wanted']}; {'; '.join(item['evidence'])}"
+        for host in item["hosts"]:
+            found[Finding(host, "audit", text, item["id"], item["rail"], item["severity"] == "note")] = None
     return list(found)
 
 

@@ -25,6 +25,8 @@ from tests.lab_plugin import ROOT
 MERGED: frozenset[str] = frozenset()
 T = TypeVar("T")
 CLEAN_SECONDS = 15.0
+# With other variables than those of the set-up the host's intent is out of date, which is no part of a row.
+NO_INTENT = {f"{role}_persistent": False for role in ("mlx5_port", "roce_qos", "roce_gid", "rail_network")}
 MTU_BYTES = 4200
 Verdict = Literal["detected", "no finding", "FAILED", "pending"]
 
@@ -98,7 +100,8 @@ class Evaluator:
     def _variables(self, job: Job) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for row, place in zip(job.rows, job.places):
-            found.update(place.fill((row.fault if job.phase == "fault" else row.twin).vars))
+            given = place.fill((row.fault if job.phase == "fault" else row.twin).vars)
+            found.update({**(NO_INTENT if given else {}), **given})
             if place.peer is not None:
                 found["faults_targets"] = [{
                     "interface": place.rail.netdev, "address": place.peer.rails[row.rail].ip, "size_bytes": MTU_BYTES,
@@ -164,6 +167,13 @@ class Evaluator:
         return [f"{finding.host}: {finding.run}: {finding.text[:400]}" for finding in self.ansible.detect(asked)
                 if not finding.note]
 
+    def _detect(self, asked: Round) -> tuple[list[Finding], list[str]]:
+        """Findings, or why there can be none: what is set must be undone all the same."""
+        try:
+            return (self.ansible.detect(asked) if asked.runs else []), []
+        except (RuntimeError, OSError, subprocess.TimeoutExpired) as error:
+            return [], [f"cannot be detected: {error}"]
+
     def round(self, together: Sequence[Job]) -> list[Result]:
         """Seconds of a row are those of its own steps, and of the detectors, which all rows of the round share."""
         with ThreadPoolExecutor() as pool:
@@ -174,12 +184,12 @@ class Evaluator:
                     asked.ask(place.host.name, detector.run)
                 if not reason:
                     asked.variables[job.places[0].host.name] = self._variables(job)
-            findings = self.ansible.detect(asked) if asked.runs else []
+            findings, broken = self._detect(asked)
             detecting = time.monotonic() - start
             left, undoing = zip(*pool.map(functools.partial(_timed, self._undo), together))
         results = []
         for job, reason, remains, one, other in zip(together, unset, left, setting, undoing):
-            why = ([reason] if reason else self._judge(job, findings)) + remains
+            why = ([reason] if reason else broken or self._judge(job, findings)) + remains
             good: Verdict = "detected" if job.phase == "fault" else "no finding"
             waiting = [f"{detector.run} ({detector.needs})" for row in job.rows for detector in row.detect
                        if not due(detector.needs)]

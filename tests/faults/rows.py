@@ -16,7 +16,7 @@ RUNS = (*ROLES, *(f"apply {role}" for role in ROLES), "mlx5_info", "path_probe",
 # What a detector may wait for: a file, and a text in it, by which it is seen to be there.
 NEEDS = {
     "audit": ("playbooks/audit.yml", "fabric_audit"), "boot": ("playbooks/fabric.yml", "fabric_boot"),
-    "idle": ("plugins/module_utils/_idle/plan.py", "busy"), "canary": ("playbooks/fabric.yml", "canary"),
+    "idle": ("plugins/module_utils/_idle/model.py", "class Holder"), "canary": ("playbooks/fabric.yml", "canary"),
 }
 STEPS = ("host", "peer", "fabric", "door", "fault", "clear", "reboot", "driver", "until", "play")
 _ROW = {"text", "fact", "where", "rail", "names", "peer", "alone", "requires", "needs", "vars", "set", "undo", "detect",

@@ -78,6 +78,18 @@ def test_a_detector_that_finds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (fault.verdict, fault.good) == ("FAILED", False) and "got no finding" in fault.why[0]
 
 
+def test_a_detector_that_cannot_run_and_the_undo_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, machine = evaluator(RIGHT, monkeypatch)
+
+    def burst(_asked: Round) -> list[Finding]:
+        raise RuntimeError("no verdict")
+
+    made.ansible.detect = burst
+    fault, twin = made.run({"x": ROW}, {})
+    assert fault.why == twin.why == ["cannot be detected: no verdict"]
+    assert machine.done == ["l1: break en1", "l1: mend en1", "l1: wave", "l1: rest"]
+
+
 def test_what_an_undo_leaves_and_what_cannot_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
     made, machine = evaluator(RIGHT, monkeypatch)
     machine.left = {"b": "2"}

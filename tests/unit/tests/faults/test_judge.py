@@ -114,6 +114,16 @@ def test_findings_of_the_audit() -> None:
         ("l1", "mtu-running", 1, True), ("nm1", "mtu-running", 1, True)]
 
 
+@pytest.mark.parametrize(("tasks", "words"), [
+    ([], "it did not run"),
+    ([{"action": "aidc.gpu_cluster.fabric_audit", "failed": True, "msg": "no fleet record"}], "no fleet record"),
+])
+def test_an_audit_that_fails_is_not_silent(tasks: list[dict[str, Any]], words: str) -> None:
+    data = {"plays": [{"play": {"name": "audit"}, "tasks": [task(l1=one) for one in tasks]}]}
+    with pytest.raises(RuntimeError, match=words):
+        read_audit(data)
+
+
 def test_plays_verify_first_and_change_after() -> None:
     asked = Round()
     for host, run in (("l1", "apply roce_qos"), ("gb1", "roce_qos"), ("l1", "roce_qos"), ("l1", "audit"),
