@@ -161,4 +161,4 @@ def main(path: str, sleep: Sleep = time.sleep) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    main(sys.argv[1])
