@@ -47,7 +47,8 @@ class Reverting(ActionBase):
                 return {**answer, "changed": bool(result.get("changed"))}
             if any(entry["state"] == "undone" for entry in found):
                 return self._undone(module, found)
-            if answer is not None and lost is None:
+            undoing = any(entry["state"] == "undoing" for entry in found)
+            if answer is not None and lost is None and not undoing:
                 return {**result, "armed": {**result["armed"], "state": "cancelled"}}
             if answer is not None and not found:
                 raise t.cast("AnsibleConnectionFailure", lost)

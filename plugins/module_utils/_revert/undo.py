@@ -31,6 +31,10 @@ LOCK_SECONDS = 300.0
 POLL_SECONDS = 0.2
 
 
+def now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
 def load(path: str) -> Fields | None:
     """The record, or None once it was cancelled."""
     try:
@@ -119,6 +123,9 @@ def locked(path: str, sleep: Sleep) -> t.Iterator[None]:
                 if time.monotonic() >= end:
                     break
             sleep(POLL_SECONDS)
+        holder = {"pid": os.getpid(), "user": "root", "what": "armed revert", "since": now()}
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, json.dumps(holder).encode(), 0)
         yield
     finally:
         os.close(descriptor)
@@ -133,7 +140,7 @@ def step(path: str, record: Fields) -> float | None:
     problems = restore(record)
     # The note that the next run reads.
     note = {**record, "state": "undone", "problems": problems, "files": [], "commands": [], "links": [],
-            "undone_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
+            "undone_at": now()}
     replace(path, json.dumps(note), 0o600)
     return None
 
@@ -154,4 +161,4 @@ def main(path: str, sleep: Sleep = time.sleep) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    main(sys.argv[1])

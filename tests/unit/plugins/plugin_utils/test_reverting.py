@@ -72,6 +72,11 @@ def test_it_tries_until_the_host_answers(run: t.Callable[..., t.Any]) -> None:
     assert run(way)["armed"]["state"] == "cancelled" and way.resets == 3
 
 
+def test_an_undo_on_its_way_is_waited_for(run: t.Callable[..., t.Any]) -> None:
+    found = run(Way(RESULT, {"before": [{**ARMED, "state": "undoing"}]}, {"before": [UNDONE]}))
+    assert found["failed"] is True and "was undone" in found["msg"]
+
+
 def test_too_late(run: t.Callable[..., t.Any]) -> None:
     found = run(Way(RESULT, LOST, {"before": [{**UNDONE, "problems": ["x: broken"]}]}))
     assert (found["failed"], found["changed"], found["commands"]) == (True, False, [])
