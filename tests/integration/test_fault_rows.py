@@ -19,7 +19,7 @@ ROWS, PAIRS = rows.choose(*rows.load(), [], quick=True)
 
 @pytest.fixture(scope="module", name="evaluator")
 def fixture_evaluator(labs: Labs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluator]:
-    with labs.during("frows", FLEET) as lab:
+    with labs.during("ftrows", FLEET) as lab:
         for playbook in SETUP:
             done = lab.play(playbook, may_meet_nobody=True)
             assert done.code == 0, done.text[-4000:]
