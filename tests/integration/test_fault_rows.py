@@ -13,6 +13,8 @@ from tests.faults.__main__ import SETUP, SILENT
 from tests.faults.evaluate import Evaluator, Result, due
 from tests.integration.conftest import Labs
 
+# The rows run together, in the set-up of the first of them.
+pytestmark = pytest.mark.timeout(900)
 FLEET = "tests/faults/small.yml"
 ROWS, PAIRS = rows.choose(*rows.load(), [], quick=True)
 
