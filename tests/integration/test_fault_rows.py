@@ -13,13 +13,15 @@ from tests.faults.__main__ import SETUP, SILENT
 from tests.faults.evaluate import Evaluator, Result, due
 from tests.integration.conftest import Labs
 
+# The rows run together, in the set-up of the first of them.
+pytestmark = pytest.mark.timeout(900)
 FLEET = "tests/faults/small.yml"
 ROWS, PAIRS = rows.choose(*rows.load(), [], quick=True)
 
 
 @pytest.fixture(scope="module", name="evaluator")
 def fixture_evaluator(labs: Labs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluator]:
-    with labs.during("frows", FLEET) as lab:
+    with labs.during("ftrows", FLEET) as lab:
         for playbook in SETUP:
             done = lab.play(playbook, may_meet_nobody=True)
             assert done.code == 0, done.text[-4000:]
