@@ -58,8 +58,8 @@ def test_after_rail_network_it_does_not(node: RailNode) -> None:
     run(node)
     for rail, want in zip(node.rails, WANTS) if node.owner == "netplan" else ():
         # The stand-in of netplan makes no files; the real one writes these lines for mtu and ignore-carrier.
-        node.put(str(rail.network_file), f"[Match]\nName={rail.netdev}\n\n[Link]\nMTUBytes={want.mtu_bytes}\n\n[Network]\n"
-                                         f"Address={want.address}\nConfigureWithoutCarrier=true\n")
+        text = f"[Link]\nMTUBytes={want.mtu_bytes}\n\n[Network]\nAddress={want.address}\nConfigureWithoutCarrier=true\n"
+        node.put(str(rail.network_file), f"[Match]\nName={rail.netdev}\n\n{text}")
     found = fabric(node)
     for rail, want in zip(node.rails, WANTS):
         port = found["netdevs"][rail.netdev]
