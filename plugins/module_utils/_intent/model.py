@@ -22,7 +22,7 @@ SECTIONS = ("rail_network", "mlx5_port", "roce_qos", "roce_gid")
 LISTS = {"rail_network": "rails", "mlx5_port": "ports", "roce_qos": "ports", "roce_gid": "ports"}
 # What a call is told about its answer, or what it may expect of others at this moment, is no state of the host; a run
 # in check mode may have other ones of these.
-_NOT_KEPT = {"info", "missing"}
+_NOT_KEPT = {"info", "missing", "revert_seconds"}
 _NOT_KEPT_OF_PORTS = {"rdma_mtu_bytes"}
 _AGAIN = "run playbooks/fabric.yml again, after you have removed the file"
 
