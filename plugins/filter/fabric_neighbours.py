@@ -19,8 +19,8 @@ options:
     required: true
   when:
     description:
-      - V(before) a change, neighbours outside of the batch are asked whether they answer at all.
-      - V(after) it, a host that is configured must carry full packets, and so must one that answered before.
+      - V(before) a change, neighbours outside of the batch are asked what they carry.
+      - V(after) it, full packets must pass to a host that is configured, and to another one what passed before.
     type: str
     choices: [before, after]
     required: true

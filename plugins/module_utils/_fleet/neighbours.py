@@ -3,16 +3,14 @@
 # PRIVATE: for this collection only; it may change in any release.
 """With whom a host tries its rails after a change, and what the answers say. Pure.
 
-A neighbour is a host of the same class. One that this run has already configured must answer. Of another one only
-the record is known, and that may be of yesterday: it must answer if it did so just before the change.
+A neighbour is a host of the same class. To one that this run has already configured, full packets must pass. Of
+another one only the record is known, and that may be of yesterday: to it must pass what passed just before the change.
 """
 from __future__ import annotations
 
 import typing as t
 from dataclasses import dataclass
 
-# Enough for an answer, small enough for every MTU.
-ANSWER_BYTES = 84
 Records = t.Mapping[str, t.Any]
 
 
@@ -55,7 +53,9 @@ def _ring(hosts: t.Sequence[str], host: str) -> list[str]:
     return [*hosts[place + 1:], *hosts[:place]]
 
 
-def _target(own: End, other: str, end: End, size_bytes: int) -> dict[str, t.Any]:
+def _target(own: End, other: str, end: End, most_bytes: int = 65535) -> dict[str, t.Any]:
+    """The size is the smaller MTU of both ends, as the neighbour may still have to get the larger one."""
+    size_bytes = min(own.mtu_bytes, end.mtu_bytes, most_bytes)
     return {"rail": own.rail, "interface": own.netdev, "source": own.address, "peer": other,
             "peer_interface": end.netdev, "address": end.address, "size_bytes": size_bytes}
 
@@ -70,23 +70,21 @@ def before(records: Records, hosts: t.Sequence[str], asking: t.Collection[str]) 
         for rail, own in known[host].items():
             other = next((name for name in _ring(hosts, host) if name not in asking and rail in known[name]), None)
             if other is not None:
-                found[host].append(_target(own, other, known[other][rail], ANSWER_BYTES))
+                found[host].append(_target(own, other, known[other][rail]))
     return found
 
 
-def answered(paths: t.Any) -> set[tuple[int, str]]:
-    """(rail, neighbour) of a result of path_probe that answered."""
-    return {(path["rail"], path["peer"]) for path in paths if path.get("passed")} if isinstance(paths, list) else set()
+def answered(paths: t.Any) -> dict[tuple[int, str], int]:
+    """By (rail, neighbour) the largest size in bytes that passed; who did not answer at all is not in it."""
+    return {(path["rail"], path["peer"]): path["largest_bytes"] for path in paths if path.get("largest_bytes")} \
+        if isinstance(paths, list) else {}
 
 
 def after(
     records: Records, hosts: t.Sequence[str], host: str, done: t.Collection[str],
-    answers: t.Collection[tuple[int, str]],
+    answers: t.Mapping[tuple[int, str], int],
 ) -> list[dict[str, t.Any]]:
-    """Whom ``host`` asks after the change: on each rail one neighbour of ``done``, else one that answered before.
-
-    The size is the smaller MTU of both ends: a neighbour may still have to get the larger one.
-    """
+    """Whom ``host`` asks after the change: on each rail one neighbour of ``done``, else one that answered before."""
     known = {name: ends(records.get(name)) for name in hosts}
     found = []
     for rail, own in known[host].items():
@@ -94,8 +92,8 @@ def after(
         other = next((name for name in ring if name in done), None) \
             or next((name for name in ring if (rail, name) in answers), None)
         if other is not None:
-            end = known[other][rail]
-            found.append(_target(own, other, end, min(own.mtu_bytes, end.mtu_bytes)))
+            sizes = [] if other in done else [answers[rail, other]]
+            found.append(_target(own, other, known[other][rail], *sizes))
     return found
 
 

@@ -32,7 +32,7 @@ def test_neighbours_are_of_one_class() -> None:
     assert peers(fabric_neighbours(RECORDS, "before", CLASSES, ["a", "y"])) == {"a": ["b"], "y": ["x"]}
     assert peers(fabric_neighbours(RECORDS, "after", CLASSES, ["a", "b", "x"])) == {"a": ["b"], "b": ["a"], "x": []}
     assert peers(fabric_neighbours(RECORDS, "after", CLASSES, ["x"], done=["y", "a"])) == {"x": ["y"]}
-    answers = {"x": [{"rail": 0, "peer": "y", "passed": True}]}
+    answers = {"x": [{"rail": 0, "peer": "y", "largest_bytes": 4200}]}
     assert peers(fabric_neighbours(RECORDS, "after", CLASSES, ["x"], answers=answers)) == {"x": ["y"]}
 
 
