@@ -123,4 +123,3 @@ def of_inventory(hostvars: t.Any, hosts: t.Sequence[str], loader: t.Any) -> tupl
     inventory = Inventory(hostvars, hosts, loader)
     document = _plain(inventory.document())
     return document, list(dict.fromkeys(inventory.problems))
-

@@ -106,11 +106,11 @@ def unique(rule: Rule, spots: t.Sequence[Spot]) -> t.Iterator[Issue]:
             for one in (other, spot):
                 users.setdefault((one.host, one.place.rail if one.place is not None and by == "rail" else None), one)
     for value, users in twice.items():
-        rails, pools = {rail for _host, rail in users}, sorted({spot.pool for spot in users.values()})
+        rails, pools = list({rail for _host, rail in users}), sorted({spot.pool for spot in users.values()})
         everybody = "; ".join(f"{host} rail {rail}" if rail is not None else host for host, rail in users)
         for spot in users.values():
             # One finding for one value, whoever has it.
-            yield Issue(rule, " and ".join(pools), spot.host, next(iter(rails)) if len(rails) == 1 else None,
+            yield Issue(rule, " and ".join(pools), spot.host, rails[0] if len(rails) == 1 else None,
                         rule.got.format(value=value), rule.wanted, everybody)
 
 

@@ -35,7 +35,7 @@ def complete(info: Data) -> bool:
 
 def _pauses(findings: t.Any) -> dict[str, str]:
     """roce_qos has looked at global pause, and says it as a finding."""
-    return {str(one["object"])[len(_PAUSE):].split(" ")[0]: str(one.get("got"))
+    return {str(one["object"])[len(_PAUSE):].partition(" ")[0]: str(one.get("got"))
             for one in findings or () if str(one.get("object", "")).startswith(_PAUSE)}
 
 
