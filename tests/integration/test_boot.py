@@ -55,7 +55,7 @@ def text(path):
         return None
 found = {}
 for number, (rail, pci) in enumerate(zip(sys.argv[1].split(","), sys.argv[2].split(","))):
-    link = json.loads(run("ip", "-j", "addr", "show", "dev", rail) or "[{}]")[0]
+    link = next((one for one in json.loads(run("ip", "-j", "addr", "show") or "[]") if one["ifname"] == rail), {})
     base = f"/sys/class/infiniband/mlx5_{number}/ports/1"
     gids = [text(f"{base}/gids/{index}") for index in range(12)]
     folder = f"/sys/kernel/config/rdma_cm/mlx5_{number}"
@@ -69,7 +69,8 @@ for number, (rail, pci) in enumerate(zip(sys.argv[1].split(","), sys.argv[2].spl
         "gids": sorted(gid for index, gid in enumerate(gids) if gid and ":ffff:" in gid
                        and text(f"{base}/gid_attrs/types/{index}") == "RoCE v2"),
         "rate": text(f"{base}/state"),
-        **{kind: json.loads(run("dcb", "-j", kind, "show", "dev", rail) or "{}") for kind in ("pfc", "ets", "app")},
+        **{kind: json.loads(run("dcb", "-j", kind, "show", "dev", rail).strip() or "{}")
+           for kind in ("pfc", "ets", "app")},
         "cm_tos": text(f"{folder}/ports/1/default_roce_tos"),
         "read_request": run("setpci", "-s", pci, "CAP_EXP+08.w"),
         "pause": [line.split() for line in run("ethtool", "-a", rail).splitlines() if line[:3] in ("RX:", "TX:")],
@@ -280,6 +281,8 @@ def test_with_the_managers_default_a_flap_costs_the_gids_and_the_tool_says_why(b
     assert f"saved carrier of {PCIS[1]} ({RAILS[1]}): got not ignored, wanted ignored" in told.stdout
     done = boot.done("--limit", host)
     assert done.results(BOOT)[host]["drift"] == []
+    # netplan has udev tell the devices again, and so the tool has run meanwhile and could not put this right.
+    boot.lab.inside(host, "systemctl", "reset-failed", "aidc-fabric@*")
     boot.is_back(host)
 
 
@@ -318,12 +321,13 @@ def test_a_port_that_is_gone_is_told_and_the_other_is_kept(boot: Boot) -> None:
     where = lab.instance.host_dir(host) / "door"
     door.ask(where, {"do": "lose", "rail": 1})
     run_lab("driver-reload", host, name=NAME)
-    first = {RAILS[0]: boot.wanted[host][RAILS[0]]}
-    back(lambda: {RAILS[0]: state(lab, host)[RAILS[0]]}, first)
-    told = tool(lab, host, "--check")
-    assert told.returncode == 2 and f"ports: {PCIS[1]}: the device is not there" in told.stdout
-    door.ask(where, {"do": "find", "rail": 1})
-    run_lab("driver-reload", host, name=NAME)
+    try:
+        back(lambda: state(lab, host)[RAILS[0]], boot.wanted[host][RAILS[0]])
+        told = tool(lab, host, "--check")
+        assert told.returncode == 2 and f"ports: {PCIS[1]}: the device is not there" in told.stdout
+    finally:
+        door.ask(where, {"do": "find", "rail": 1})
+        run_lab("driver-reload", host, name=NAME)
     boot.is_back(host)
 
 
@@ -374,7 +378,7 @@ def intent(lab: Lab, play: Path, state_: str, *hosts: str) -> dict[str, dict[str
 def test_rollback(boot: Boot) -> None:
     lab, passed = boot.lab, ["bdeb", "brhel"]
     assert all(result["commands"] == [["write", GOOD]] for result in intent(lab, boot.file, "good", *passed).values())
-    change = {"roce_qos_dscp": 24, "mlx5_port_mtu_bytes": 9000, "mlx5_port_rx_ring_entries": 4096}
+    change = {"roce_qos_dscp": 24, "mlx5_port_mtu_bytes": 9000, "mlx5_port_max_read_request_bytes": 2048}
     boot.done(**change)
     assert state(lab, "bdeb") != boot.wanted["bdeb"]
     words = intent(lab, boot.file, "read", *passed)["bdeb"]["words"]
