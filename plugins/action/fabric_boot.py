@@ -52,9 +52,6 @@ class ActionModule(RecordingAction):
         self._fixup_perms2((folder, remote))
         return remote
 
-    def _is_fact(self, result: t.Mapping[str, t.Any]) -> bool:
-        """What check mode says of a tool that it would install is a prediction."""
-        return not (self._task.check_mode and result.get("changed"))
-
     def facts(self, data: dict[str, t.Any]) -> dict[str, t.Any]:
+        """In check mode, too: ``enabled`` and ``drift`` are what is."""
         return {key: value for key, value in data.items() if key not in _DEEDS}

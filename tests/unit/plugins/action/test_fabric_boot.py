@@ -65,10 +65,11 @@ def test_the_bytes_are_sent_when_they_are_asked_for(monkeypatch: pytest.MonkeyPa
     assert run.sent == [(boot_archive.build(fabric_boot.CODE), run.asked[1]["source"])] and len(run.removed) == 1
 
 
-def test_a_prediction_is_no_fact(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    run = Run(monkeypatch, DONE)
+def test_what_is_seen_in_check_mode_is_a_fact_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    run = Run(monkeypatch, {**DONE, "enabled": False, "drift": None, "drift_why": "no tool"})
     run.action._task.check_mode = True
-    assert "record_file" not in run(aidc_state_dir=str(tmp_path))
+    kept = json.loads(Path(run(aidc_state_dir=str(tmp_path))["record_file"]).read_text(encoding="utf-8"))
+    assert kept["data"] == {"enabled": False, "drift": None, "drift_why": "no tool"}
 
 
 def test_a_tool_that_cannot_be_packed(monkeypatch: pytest.MonkeyPatch) -> None:
