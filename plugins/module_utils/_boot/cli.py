@@ -102,4 +102,4 @@ def main(argv: t.Sequence[str] | None = None, machine: Machine | None = None) ->
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

@@ -142,7 +142,7 @@ def changes(good: Intent, now: Intent) -> list[dict[str, t.Any]]:
 
 def words(change: t.Mapping[str, t.Any]) -> str:
     """One entry of ``changes`` for people."""
-    where = f"{change['section']}{f' of {change_port}' if (change_port := change['port']) else ''}"
+    where = f"{change['section']} of {change['port']}" if change["port"] else change["section"]
     if change["option"] is None:
         return f"{where}: {'is new' if change['is'] else 'is gone'}"
     was, now = (json.dumps(change[key], sort_keys=True) for key in ("was", "is"))
