@@ -75,7 +75,7 @@ class Fleet:
         view, folder, settings = self.views[host], f"hosts/{host}", {}
         found: Files = {}
         for name in render.ROLES:
-            for task in self.roles[name].tasks("configure", f"aidc.gpu_cluster.{name}"):
+            for task in self.roles[name].tasks(render.PHASES.get(name, "configure"), f"aidc.gpu_cluster.{name}"):
                 try:
                     if not view.runs(task):
                         continue

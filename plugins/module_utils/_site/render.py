@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
+from .._bootunit import argspec as boot_argspec
 from .._gid import argspec as gid_argspec
 from .._host.errors import AidcError, Problem
 from .._mlx5 import argspec as mlx5_argspec
@@ -110,11 +111,19 @@ def roce_gid(given: Params, _owner: str) -> Rendered:
     return Rendered(gid_argspec.request(arguments(gid_argspec.gid(), given)))
 
 
+def fabric_boot(given: Params, _owner: str) -> Rendered:
+    """Without the tool itself, which is this collection's code."""
+    request = boot_argspec.request(arguments(boot_argspec.spec(), given))
+    return Rendered({"python": request.python}, tuple(request.texts.items()))
+
+
 # Role, which is the module's name, to what renders it; in the order of playbooks/fabric.yml.
 ROLES: dict[str, t.Callable[[Params, str], Rendered]] = {
     "mlx5_nvconfig": mlx5_nvconfig, "rail_network": rail_network, "mlx5_port": mlx5_port, "roce_qos": roce_qos,
-    "roce_gid": roce_gid,
+    "roce_gid": roce_gid, "fabric_boot": fabric_boot,
 }
+# The phase of the role in which its module is called.
+PHASES = {"fabric_boot": "install"}
 
 
 def role(name: str, given: Params, owner: str) -> Rendered:
