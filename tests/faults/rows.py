@@ -15,7 +15,7 @@ ROLES = ("rail_network", "mlx5_port", "roce_qos", "roce_gid", "mlx5_nvconfig", "
 RUNS = (*ROLES, *(f"apply {role}" for role in ROLES), "mlx5_info", "path_probe", "audit", "boot tool", "fabric")
 # What a detector may wait for: a file, and a text in it, by which it is seen to be there.
 NEEDS = {
-    "audit": ("playbooks/audit.yml", "fabric_audit"), "boot": ("playbooks/fabric.yml", "fabric_boot"),
+    "audit": ("playbooks/audit.yml", "fabric_audit"), "boot": ("playbooks/fabric_batch.yml", "fabric_boot"),
     "idle": ("plugins/module_utils/_idle/model.py", "class Holder"), "canary": ("playbooks/fabric.yml", "canary"),
 }
 STEPS = ("host", "peer", "fabric", "door", "fault", "clear", "reboot", "driver", "until", "play")
