@@ -38,7 +38,8 @@ def test_hosts() -> None:
     assert sorted(files) == [
         *(f"hosts/h{number}/{name}" for number in (1, 2) for name in (
             "files/etc/sysctl.d/90-aidc-rails.conf", "files/etc/systemd/network/05-aidc-rail0.network",
-            "settings.yml"))]
+            "files/etc/systemd/system/aidc-fabric.service", "files/etc/systemd/system/aidc-fabric@.service",
+            "files/etc/udev/rules.d/90-aidc-fabric.rules", "settings.yml"))]
     assert "Address=192.0.2.2/24" in files["hosts/h2/files/etc/systemd/network/05-aidc-rail0.network"]
     assert fleet().files() == files, "deterministic"
 
@@ -50,7 +51,7 @@ def test_a_pool_that_is_not_tested() -> None:
 
 
 def test_a_role_that_is_off_renders_nothing() -> None:
-    files = fleet(rail_network_mode=False, roce_qos_mode="off").files()
+    files = fleet(rail_network_mode=False, roce_qos_mode="off", fabric_boot_mode="off").files()
     assert set(yaml.safe_load(files["hosts/h1/settings.yml"])) == {"mlx5_port", "roce_gid"}
     assert not any("files" in name for name in files)
 

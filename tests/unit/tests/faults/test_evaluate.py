@@ -103,6 +103,7 @@ def test_what_an_undo_leaves_and_what_cannot_be_set(monkeypatch: pytest.MonkeyPa
 
 def test_what_waits_is_pending_until_it_is_said_to_be_merged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evaluate, "there", lambda _part: False)
+    monkeypatch.setattr(evaluate, "MERGED", frozenset())
     waits = replace(ROW, needs="boot")
     made, machine = evaluator(RIGHT, monkeypatch)
     result, = made.run({"x": waits}, {"p": rows.Pair("p", "t", (waits, ROW))})[:1]
