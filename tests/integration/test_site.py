@@ -168,6 +168,7 @@ def commands(play: Play, host: str) -> Any:
     return play.results(MODULE)[host]["commands"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("what", "undo"), [
     ("runtime", "ip link set {} mtu 1500"),
     ("persistent", "rm {file}"),
@@ -212,6 +213,7 @@ def reboot(lab: Lab, host: str) -> None:
     assert lab.host(host).check_output("cat /proc/sys/kernel/random/boot_id") != before
 
 
+@pytest.mark.slow
 def test_after_a_reboot_the_mtu_comes_from_the_file_and_only_from_it(lab: Lab, first: Play) -> None:
     host, (kept, removed) = "l40s1", RAILS["l40s"]
     lab.inside(host, "rm", DROP_IN.format(removed))
@@ -251,6 +253,7 @@ def pause(lab: Lab, host: str, rail: str) -> int:
     return lab.inside(host, "ethtool", "-a", rail).stdout.count("X:\t\ton")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broken_tool", [*FAULTS, "missing"], indirect=True)
 def test_broken_ibv_devinfo_gives_a_clear_result_and_no_change(lab: Lab, broken_tool: str) -> None:
     host = "l40s2"
@@ -275,6 +278,7 @@ def test_broken_ibv_devinfo_gives_a_clear_result_and_no_change(lab: Lab, broken_
     assert lab.inside(host, "pgrep", "-f", TOOL, check=False).stdout == "", "the tool still runs"
 
 
+@pytest.mark.slow
 def test_killed_between_two_writes_the_next_run_converges(lab: Lab, first: Play) -> None:
     """What a run leaves that was killed after the runtime write, or in the middle of the file write."""
     host, rails = "gb2", RAILS["gb200"]
@@ -290,6 +294,7 @@ def test_killed_between_two_writes_the_next_run_converges(lab: Lab, first: Play)
     assert lab.play(*FABRIC).changed() == {}
 
 
+@pytest.mark.slow
 def test_hardware_model_killed_gives_errors_and_no_hang(lab: Lab, first: Play) -> None:
     host = "epyc1"
     outside = lab.instance.host_cgroup(host) / "outside" / "cgroup.procs"
