@@ -52,6 +52,7 @@ def test_sudo_wants_the_password_of_the_inventory(site: Lab) -> None:
     assert secret.read_text(encoding="ascii") not in (site.inventory / "hosts.yml").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow  # site.yml twice more
 def test_site_converges_passes_the_gate_and_changes_nothing_again(site: Lab) -> None:
     first = site.play("site.yml", may_meet_nobody=True)
     assert first.code == 0, first.text[-4000:]

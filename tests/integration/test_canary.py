@@ -48,6 +48,7 @@ def test_what_breaks_the_path_of_the_canary_leaves_the_others_untouched(fleet: L
     assert fleet.play(FABRIC).changed() == {}
 
 
+@pytest.mark.slow
 def test_a_path_that_was_small_before_does_not_stop_the_change(fleet: Lab) -> None:
     run_lab("fault", "set", "leaf-mtu", "leaf1", "rail=1", "mtu=1500", name=NAME)
     try:
