@@ -32,6 +32,7 @@ author:
   - aidc.gpu_cluster contributors (@aidc)
 extends_documentation_fragment:
   - aidc.gpu_cluster.attributes
+  - aidc.gpu_cluster.management
 attributes:
   check_mode:
     support: full
@@ -115,19 +116,6 @@ options:
       - The last call counts, with the rails that it lists. With V(false) the intent is left as it is.
     type: bool
     default: true
-  allow_management:
-    description:
-      - Change a listed port although it carries the SSH connection or the default route. The change then runs with an
-        armed revert. Before the first write the state is saved on the host and a timer is set; if the controller does
-        not come back within O(revert_seconds) after the last write, the host restores the saved state, and the next run
-        reports that.
-      - Without it such a port is refused.
-    type: bool
-    default: false
-  revert_seconds:
-    description: How long the timer waits for the controller, with O(allow_management). At least 5.
-    type: int
-    default: 60
   tool_timeout_seconds:
     description: Longest time in seconds that one question may take; less than 1 counts as 1. An owner has a minute.
     type: int

@@ -26,6 +26,7 @@ author:
   - aidc.gpu_cluster contributors (@aidc)
 extends_documentation_fragment:
   - aidc.gpu_cluster.attributes
+  - aidc.gpu_cluster.management
 attributes:
   check_mode:
     support: full
@@ -202,19 +203,6 @@ options:
     type: str
     choices: [if_idle, force, never]
     default: if_idle
-  allow_management:
-    description:
-      - Change a listed port although it carries the SSH connection or the default route. The change then runs with an
-        armed revert. Before the first write the state is saved on the host and a timer is set; if the controller does
-        not come back within O(revert_seconds) after the last write, the host restores the saved state, and the next run
-        reports that.
-      - Without it such a port is refused.
-    type: bool
-    default: false
-  revert_seconds:
-    description: How long the timer waits for the controller, with O(allow_management). At least 5.
-    type: int
-    default: 60
   backend:
     description: Tool for what is reached through dcbnl; V(auto) chooses by what is there.
     type: str

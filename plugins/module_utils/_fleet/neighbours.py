@@ -11,6 +11,8 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass
 
+from .rails import roce_gids
+
 Records = t.Mapping[str, t.Any]
 
 
@@ -26,12 +28,8 @@ class End:
 
 def _address(port: t.Mapping[str, t.Any]) -> str | None:
     """The IPv4 address behind the port's RoCE v2 GID on its own netdev."""
-    for gid in port.get("gids") or ():
-        address = str(gid.get("address"))
-        if (gid.get("family"), gid.get("type")) == ("ipv4", "RoCE v2") and gid.get("ndev") in (None, port["netdev"]) \
-                and not address.startswith("169.254."):
-            return address
-    return None
+    addresses = (str(gid.get("address")) for gid in roce_gids(port))
+    return next((address for address in addresses if not address.startswith("169.254.")), None)
 
 
 def ends(record: t.Any) -> dict[int, End]:

@@ -120,13 +120,17 @@ def rail_findings(
     return found
 
 
-def _gid(port: t.Mapping[str, t.Any]) -> tuple[str, str]:
-    """RoCE v2 GID of the port's IPv4 address on its own netdev, with its index of this moment."""
+def roce_gids(port: t.Mapping[str, t.Any]) -> list[t.Mapping[str, t.Any]]:
+    """RoCE v2 GIDs of the port's IPv4 addresses on its own netdev, with their indices of this moment."""
     gids, ndevs = port.get("gids"), (None, port.get("netdev"))
     entries = [gid for gid in gids if isinstance(gid, t.Mapping)] if isinstance(gids, list) else []
-    for gid in entries:
-        if (gid.get("family"), gid.get("type")) == ("ipv4", "RoCE v2") and gid.get("ndev") in ndevs:
-            return f"::ffff:{gid.get('address')}", str(gid.get("index"))
+    return [gid for gid in entries
+            if (gid.get("family"), gid.get("type")) == ("ipv4", "RoCE v2") and gid.get("ndev") in ndevs]
+
+
+def _gid(port: t.Mapping[str, t.Any]) -> tuple[str, str]:
+    for gid in roce_gids(port):
+        return f"::ffff:{gid.get('address')}", str(gid.get("index"))
     return "-", "-"
 
 

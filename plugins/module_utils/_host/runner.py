@@ -17,6 +17,8 @@ import time
 import typing as t
 from dataclasses import dataclass
 
+from .errors import Problem
+
 STDOUT_LIMIT_BYTES = 4 * 1024 * 1024
 STDERR_LIMIT_BYTES = 64 * 1024
 TERM_GRACE_SECONDS = 1.0
@@ -26,6 +28,7 @@ POLL_SECONDS = 0.05
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 State = t.Literal["ok", "missing", "timeout", "failed"]
+T = t.TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,17 @@ class Result:
     def unreadable(self, error: ValueError) -> str:
         """Words for output that a parser refused."""
         return f"output that cannot be read ({error}): {self.said() or 'nothing'}"
+
+    def parsed(self, parser: t.Callable[[str], T], bad: list[Problem], wanted: str, hint: str) -> T | None:
+        """The parsed answer of a tool that ended as it should; else None, and why in ``bad``."""
+        try:
+            if self.state == "ok":
+                return parser(self.stdout)
+            got = self.why()
+        except ValueError as error:
+            got = self.unreadable(error)
+        bad.append(Problem(" ".join(self.argv), got, wanted, hint))
+        return None
 
 
 class Runner(t.Protocol):

@@ -19,15 +19,8 @@ _LOOPBACK = "lo"
 
 
 def _ask(machine: Machine, argv: tuple[str, ...], parser: t.Callable[[str], T], empty: T, bad: list[Problem]) -> T:
-    result = machine.tool(*argv)
-    try:
-        if result.state == "ok":
-            return parser(result.stdout)
-        got = result.why()
-    except ValueError as error:
-        got = result.unreadable(error)
-    bad.append(Problem(" ".join(argv), got, "its JSON output", "iproute2 is needed to see what the ports carry"))
-    return empty
+    found = machine.tool(*argv).parsed(parser, bad, "its JSON output", "iproute2 is needed to see what the ports carry")
+    return empty if found is None else found
 
 
 def _connection(machine: Machine) -> str | None:

@@ -50,15 +50,7 @@ class Once:
 
 
 def _ask(machine: Machine, argv: tuple[str, ...], parser: t.Callable[[str], T], bad: list[Problem]) -> T | None:
-    result = machine.tool(*argv)
-    try:
-        if result.state == "ok":
-            return parser(result.stdout)
-        got = result.why()
-    except ValueError as error:
-        got = result.unreadable(error)
-    bad.append(Problem(" ".join(argv), got, "its usual output", _HINTS.get(argv[0], "")))
-    return None
+    return machine.tool(*argv).parsed(parser, bad, "its usual output", _HINTS.get(argv[0], ""))
 
 
 def read_sysctls(machine: Machine, name: str) -> dict[str, int]:

@@ -101,14 +101,11 @@ def _file(machine: Machine, path: str) -> dict[str, t.Any]:
 def _ask(
     machine: Machine, argv: tuple[str, ...], parser: t.Callable[[str], list[parse.Command]],
 ) -> list[parse.Command]:
-    result = machine.tool(*argv)
-    try:
-        if result.state == "ok":
-            return parser(result.stdout)
-        got = result.why()
-    except ValueError as error:
-        got = result.unreadable(error)
-    raise AidcError([Problem(" ".join(argv), got, "its JSON output", "without it the state cannot be saved")])
+    bad: list[Problem] = []
+    found = machine.tool(*argv).parsed(parser, bad, "its JSON output", "without it the state cannot be saved")
+    if found is None:
+        raise AidcError(bad)
+    return found
 
 
 def _links(machine: Machine, netdevs: t.Collection[str]) -> tuple[parse.Command, ...]:

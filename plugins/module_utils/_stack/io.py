@@ -57,14 +57,7 @@ _HINTS = {
 
 def _parsed(result: Result, parser: t.Callable[[str], T], bad: list[Problem]) -> T | None:
     """The parsed answer of a tool that ended as it should; else an entry in ``bad``."""
-    try:
-        if result.state == "ok":
-            return parser(result.stdout)
-        got = result.why()
-    except ValueError as error:
-        got = result.unreadable(error)
-    bad.append(Problem(" ".join(result.argv), got, "its usual output", _HINTS.get(result.argv[0], "")))
-    return None
+    return result.parsed(parser, bad, "its usual output", _HINTS.get(result.argv[0], ""))
 
 
 def _tool(machine: Machine, *argv: str) -> Result:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._host.machine import Machine
@@ -120,8 +120,9 @@ class FakeNode:
         self.calls.append(call)
         for prefix, answer in self.override.items():
             if call[: len(prefix)] == prefix:
-                return answer(call)
-        return self.default(call)
+                # As the runner does, whatever the answer says.
+                return replace(answer(call), argv=call)
+        return replace(self.default(call), argv=call)
 
     def default(self, call: tuple[str, ...]) -> Result:
         if call[:4] == ("ip", "link", "set", "dev"):

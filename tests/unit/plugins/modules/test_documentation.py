@@ -47,6 +47,18 @@ def same(documented: dict[str, t.Any], spec: dict[str, t.Any], path: str) -> Non
         same(doc.get("suboptions", {}), here.get("options", {}), f"{path}.{name}")
 
 
+def options(documentation: dict[str, t.Any]) -> dict[str, t.Any]:
+    """The module's own options and those of its fragments, as ansible-doc shows them."""
+    found: dict[str, t.Any] = {}
+    for name in documentation["extends_documentation_fragment"]:
+        fragment = importlib.import_module(
+            f"ansible_collections.aidc.gpu_cluster.plugins.doc_fragments.{name.rsplit('.', 1)[-1]}")
+        shared = yaml.safe_load(fragment.ModuleDocFragment.DOCUMENTATION)["options"]
+        assert not set(shared) & set(documentation["options"]), name
+        found.update(shared)
+    return {**found, **documentation["options"]}
+
+
 def test_there_are_modules() -> None:
     assert {"mlx5_info", "mlx5_port"} <= set(MODULES)
 
@@ -55,7 +67,7 @@ def test_there_are_modules() -> None:
 def test_documentation_and_specification_agree(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     documentation = yaml.safe_load(load(name).DOCUMENTATION)
     assert documentation["module"] == name
-    same(documentation["options"], specification(name, monkeypatch), name)
+    same(options(documentation), specification(name, monkeypatch), name)
     assert all(attribute in documentation["attributes"] for attribute in ATTRIBUTES)
     assert documentation["seealso"]
     assert "aidc.gpu_cluster.attributes" in documentation["extends_documentation_fragment"]
