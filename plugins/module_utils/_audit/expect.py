@@ -163,7 +163,9 @@ def _qos(values: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     given = {name: values.get(f"roce_qos_{name}") for name in names}
     common = {**{name: default if given[name] is None else given[name] for name, default in _QOS.items()},
               "cnp": given["cnp"], "ets": given["ets"] or None, "unmanaged_groups": given["unmanaged_groups"] or [],
-              "buffer": None, "cable_length_metres": None, "require_groups": [], "backend": "auto", "take_over": False}
+              "buffer": None, "cable_length_metres": None, "require_groups": [], "backend": "auto", "take_over": False,
+              # How a state is reached is no part of it.
+              "disruption_policy": "if_idle", "allow_management": False}
     for rail in rails:
         own = {name: value for name, value in rail.items() if name in intent.OPTIONS or name == "cnp"}
         request, problems = intent.request({**common, "ports": [{"pci": str(rail["pci"]), **own}]})

@@ -163,5 +163,5 @@ def request(params: t.Mapping[str, t.Any]) -> tuple[Request, list[Problem]]:
         one, bad = want(port["pci"].strip().lower(), _merged(params, port))
         wants.append(one)
         problems += bad
-    return Request(tuple(wants), params["backend"], params["take_over"], params.get("disruption_policy", "if_idle"),
-                   params.get("allow_management", False)), problems
+    return Request(tuple(wants), params["backend"], params["take_over"], params["disruption_policy"],
+                   params["allow_management"]), problems

@@ -69,6 +69,18 @@ def test_a_limit_leaves_nobody_out(tmp_path: Path) -> None:
     assert playbook(path, "playbooks/audit.yml", *VERIFY, "--limit", "a").returncode == 0
 
 
+def test_a_host_that_cannot_be_read_now_fails_although_its_record_is_sound(tmp_path: Path) -> None:
+    path = inventory(tmp_path, hosts("a", "b", "c", ansible_host="127.0.0.1", ansible_port=1))
+    for number, name in enumerate("abc", 1):
+        record(tmp_path, name, number)
+    assert playbook(path, "playbooks/audit.yml", *VERIFY).returncode == 0
+    done = playbook(path, "playbooks/audit.yml", "--limit", "a", "-e", "fabric_audit_measure=false")
+    assert done.returncode != 0
+    assert "a: what the audit says of it rests on earlier records" in words(done.stdout + done.stderr)
+    never = ("--limit", "a", "-e", "fabric_audit_measure=false", "-e", "fabric_audit_fail_on=never")
+    assert playbook(path, "playbooks/audit.yml", *never).returncode == 0
+
+
 def test_check_mode_writes_nothing(tmp_path: Path) -> None:
     path = inventory(tmp_path, hosts("a"))
     record(tmp_path, "a", 1)
