@@ -17,19 +17,16 @@ from lab.hardware import door
 from lab.instance import Instance, LabError
 from tests.faults import judge, picture, places, steps
 from tests.faults.detect import Ansible, Finding, Round
-from tests.faults.rows import NEEDS, Detector, Pair, Row
+from tests.faults.rows import Detector, Pair, Row
 from tests.faults.schedule import Job, jobs, rounds
-from tests.lab_plugin import ROOT
 
-# Parts that are in the tree: a row that needs one of these and does not find it fails. The others are pending.
-MERGED: frozenset[str] = frozenset({"audit", "boot", "idle", "canary"})
 T = TypeVar("T")
 CLEAN_SECONDS = 15.0
 # With other variables than those of the set-up the host's intent is out of date, which is no part of a row.
 NO_INTENT = {**{f"{role}_persistent": False for role in ("mlx5_port", "roce_qos", "roce_gid", "rail_network")},
              "fabric_boot_mode": "off"}
 MTU_BYTES = 4200
-Verdict = Literal["detected", "no finding", "FAILED", "pending"]
+Verdict = Literal["detected", "no finding", "FAILED"]
 
 
 @dataclass
@@ -41,26 +38,10 @@ class Result:
     seconds: float = 0.0
     why: list[str] = field(default_factory=list)
     detectors: list[str] = field(default_factory=list)
-    waiting: list[str] = field(default_factory=list)
 
     @property
     def good(self) -> bool:
         return self.verdict != "FAILED"
-
-
-def there(part: str) -> bool:
-    name, words = NEEDS[part]
-    return (ROOT / name).exists() and words in (ROOT / name).read_text(encoding="utf-8")
-
-
-def due(part: str) -> bool:
-    """Whether what needs ``part`` is to be run: it is there, or it is said to be."""
-    return not part or there(part) or part in MERGED
-
-
-def can_run(row: Row) -> bool:
-    """Whether its state can be set, and one of its detectors is there."""
-    return due(row.needs) and any(due(detector.needs) for detector in row.detect)
 
 
 @functools.cache
@@ -75,7 +56,7 @@ def links_of_kernel(kind: str) -> bool:
 
 def _detectors(job: Job) -> list[tuple[Row, places.Place, Detector]]:
     return [(row, place, detector) for row, place in zip(job.rows, job.places)
-            for detector in (row.detect if job.phase == "fault" else row.twin_detect) if due(detector.needs)]
+            for detector in (row.detect if job.phase == "fault" else row.twin_detect)]
 
 
 def _timed(deed: Callable[[Job], T], job: Job) -> tuple[T, float]:
@@ -201,28 +182,16 @@ class Evaluator:
         for job, reason, remains, one, other in zip(together, unset, left, setting, undoing):
             why = ([reason] if reason else broken or self._judge(job, findings)) + remains
             good: Verdict = "detected" if job.phase == "fault" else "no finding"
-            waiting = [f"{detector.run} ({detector.needs})" for row in job.rows for detector in row.detect
-                       if not due(detector.needs)]
             runs = list(dict.fromkeys(detector.run for _row, _place, detector in _detectors(job)))
             runs += [f"({row.requires}: a stand-in of ip)" for row in job.rows if not links_of_kernel(row.requires)]
             results.append(Result(job.name, job.phase, job.places[0].host.name, "FAILED" if why else good,
-                                  one + detecting + other, why, runs, waiting))
+                                  one + detecting + other, why, runs))
         return results
 
     def run(self, rows: Mapping[str, Row], pairs: Mapping[str, Pair]) -> list[Result]:
-        results, able = [], []
-        for row in rows.values():
-            if can_run(row):
-                able.append(row)
-            else:
-                results.append(Result(row.name, "fault", "-", "pending", waiting=[row.needs or row.detect[0].needs]))
-        chosen = [pair for pair in pairs.values() if all(map(can_run, pair.rows))]
-        results += [Result(pair.name, "fault", "-", "pending", waiting=["its rows"]) for pair in pairs.values()
-                    if pair not in chosen]
-        for result in results:
-            self.say(line(result))
+        results = []
         self.look()
-        for together in rounds(jobs(able, chosen, self.hosts)):
+        for together in rounds(jobs(rows.values(), pairs.values(), self.hosts)):
             for result in self.round(together):
                 results.append(result)
                 self.say(line(result))
@@ -230,7 +199,6 @@ class Evaluator:
 
 
 def line(result: Result) -> str:
-    detectors = ", ".join(result.detectors) or "-"
     text = (f"{result.verdict:<10} {result.seconds:5.1f} s  {result.name:<28} {result.phase:<5} {result.host:<6} "
-            f"{detectors}{' + waiting: ' + ', '.join(result.waiting) if result.waiting else ''}")
+            f"{', '.join(result.detectors) or '-'}")
     return "\n".join([text, *(f"    {reason}" for reason in result.why)])

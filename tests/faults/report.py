@@ -15,8 +15,8 @@ TITLES = ("ROW", "STATE", "HOST", "DETECTED BY", "VERDICT", "SECONDS")
 
 
 def _cells(result: Result) -> tuple[str, ...]:
-    by = ", ".join(result.detectors) or ", ".join(f"waits for {part}" for part in result.waiting) or "-"
-    return (result.name, result.phase, result.host, by, result.verdict, f"{result.seconds:.1f}")
+    detectors = ", ".join(result.detectors) or "-"
+    return (result.name, result.phase, result.host, detectors, result.verdict, f"{result.seconds:.1f}")
 
 
 def aligned(lines: Sequence[tuple[str, ...]]) -> list[str]:
@@ -29,10 +29,9 @@ def text(results: Sequence[Result], seconds: float) -> str:
     lines = aligned([TITLES, *map(_cells, results)])
     lines += [f"{result.name} ({result.phase}) on {result.host}: {reason}" for result in results if not result.good
               for reason in result.why]
-    waiting = sum(len(result.waiting) for result in results if result.phase == "fault")
     counts = Counter(result.verdict for result in results)
     lines.append(f"{', '.join(f'{count} {verdict}' for verdict, count in sorted(counts.items()))}; "
-                 f"{waiting} detectors wait for parts that are not there; {seconds:.0f} s in all")
+                 f"{seconds:.0f} s in all")
     return "\n".join(lines)
 
 

@@ -13,14 +13,9 @@ import yaml
 TABLE = Path(__file__).parent / "fabric.yml"
 ROLES = ("rail_network", "mlx5_port", "roce_qos", "roce_gid", "mlx5_nvconfig", "fabric_boot")
 RUNS = (*ROLES, *(f"apply {role}" for role in ROLES), "mlx5_info", "path_probe", "audit", "boot tool", "fabric")
-# What a detector may wait for: a file, and a text in it, by which it is seen to be there.
-NEEDS = {
-    "audit": ("playbooks/audit.yml", "fabric_audit"), "boot": ("playbooks/fabric_batch.yml", "fabric_boot"),
-    "idle": ("plugins/module_utils/_idle/model.py", "class Holder"), "canary": ("playbooks/fabric.yml", "canary"),
-}
 STEPS = ("host", "peer", "fabric", "door", "fault", "clear", "reboot", "driver", "until", "play")
-_ROW = {"text", "fact", "where", "rail", "names", "peer", "alone", "requires", "needs", "vars", "set", "undo", "detect",
-        "twin", "quick"}
+_ROW = {"text", "fact", "where", "rail", "names", "peer", "alone", "requires", "vars", "set", "undo", "detect", "twin",
+        "quick"}
 _TWIN = {"text", "set", "undo", "vars", "detect"}
 _WHERE = {"class": ("gb200", "l40s"), "owner": ("networkd", "networkmanager")}
 
@@ -38,7 +33,6 @@ class Detector:
 
     run: str
     says: tuple[str, ...]
-    needs: str = ""
 
 
 @dataclass(frozen=True)
@@ -68,8 +62,6 @@ class Row:
     alone: bool = False
     # A kind of link that the kernel of this machine may not have.
     requires: str = ""
-    # The whole row waits for that: its state cannot be set without it.
-    needs: str = ""
     quick: bool = False
 
     @property
@@ -104,16 +96,13 @@ def _detectors(where: str, given: Any) -> tuple[Detector, ...]:
     found = []
     for position, entry in enumerate(given if isinstance(given, list) else ()):
         here = f"{where}[{position}]"
-        if not isinstance(entry, dict) or set(entry) - {"run", "says", "needs"} or entry.get("run") not in RUNS:
-            raise _fail(here, entry, f"run (one of {', '.join(RUNS)}), says, perhaps needs")
+        if not isinstance(entry, dict) or set(entry) - {"run", "says"} or entry.get("run") not in RUNS:
+            raise _fail(here, entry, f"run (one of {', '.join(RUNS)}) and says")
         says = entry.get("says", [])
         says = [says] if isinstance(says, str) else says
         if not isinstance(says, list) or not all(isinstance(text, str) and text for text in says):
             raise _fail(f"{here}.says", says, "texts")
-        if entry.get("needs", "") not in ("", *NEEDS):
-            raise _fail(f"{here}.needs", entry["needs"], f"one of {', '.join(NEEDS)}")
-        needs = "audit" if entry["run"] == "audit" else entry.get("needs", "")
-        found.append(Detector(entry["run"], tuple(says), needs))
+        found.append(Detector(entry["run"], tuple(says)))
     if not found:
         raise _fail(where, given, "at least one detector")
     return tuple(found)
@@ -145,12 +134,10 @@ def row(name: str, given: Any) -> Row:
     names = given.get("names", "rail")
     if names not in ("rail", "host"):
         raise _fail(f"{name}.names", names, "rail or host")
-    if given.get("needs", "") not in ("", *NEEDS):
-        raise _fail(f"{name}.needs", given["needs"], f"one of {', '.join(NEEDS)}")
     return Row(name, given["fact"], fault, legal, detect,
                _detectors(f"{name}.twin.detect", twin["detect"]) if "detect" in twin else detect,
                given.get("where", {}), given.get("rail", 1), names, given.get("peer", False), given.get("alone", False),
-               given.get("requires", ""), given.get("needs", ""), given.get("quick", False))
+               given.get("requires", ""), given.get("quick", False))
 
 
 def _pair(name: str, given: Any, rows: Mapping[str, Row]) -> Pair:

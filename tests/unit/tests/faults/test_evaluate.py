@@ -1,6 +1,6 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rounds without a lab: what is set is undone, what is left is told, and what is pending is not run."""
+"""Rounds without a lab: what is set is undone, and what is left is told."""
 from __future__ import annotations
 
 from dataclasses import replace
@@ -101,31 +101,17 @@ def test_what_an_undo_leaves_and_what_cannot_be_set(monkeypatch: pytest.MonkeyPa
     assert fault.why == ["cannot be set: l1: burst"] and machine.done[0] == "l1: mend en1", "undone all the same"
 
 
-def test_what_waits_is_pending_until_it_is_said_to_be_merged(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluate, "there", lambda _part: False)
-    monkeypatch.setattr(evaluate, "MERGED", frozenset())
-    waits = replace(ROW, needs="boot")
-    made, machine = evaluator(RIGHT, monkeypatch)
-    result, = made.run({"x": waits}, {"p": rows.Pair("p", "t", (waits, ROW))})[:1]
-    assert (result.verdict, result.waiting, machine.done) == ("pending", ["boot"], [])
-    both = replace(ROW, detect=(*ROW.detect, rows.Detector("audit", ("rule",), "audit")))
-    made, _machine = evaluator(RIGHT, monkeypatch)
-    fault, _twin = made.run({"x": both}, {})
-    assert (fault.verdict, fault.waiting) == ("detected", ["audit (audit)"])
-    monkeypatch.setattr(evaluate, "MERGED", frozenset({"audit"}))
+def test_each_detector_of_a_row_must_find_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    both = replace(ROW, detect=(*ROW.detect, rows.Detector("audit", ("rule",))))
     made, _machine = evaluator(RIGHT, monkeypatch)
     fault, _twin = made.run({"x": both}, {})
     assert fault.verdict == "FAILED" and fault.why[0].startswith("audit: wanted 'rule'; got no finding")
 
 
-def test_parts_that_are_said_to_be_merged_are_there() -> None:
-    assert [part for part in evaluate.MERGED if not evaluate.there(part)] == []
-
-
 def test_the_report_counts_and_names() -> None:
     results = [Result("x", "fault", "l1", "FAILED", 1.25, ["why"], ["roce_gid"]),
-               Result("y", "fault", "-", "pending", waiting=["boot"])]
+               Result("y", "twin", "l1", "no finding")]
     text = report.text(results, 61)
-    assert "x (fault) on l1: why" in text and "y    fault  -     waits for boot" in text
-    assert text.endswith("1 FAILED, 1 pending; 1 detectors wait for parts that are not there; 61 s in all")
+    assert "x (fault) on l1: why" in text and "y    twin   l1    -" in text
+    assert text.endswith("1 FAILED, 1 no finding; 61 s in all")
     assert report.data(results)[0]["seconds"] == 1.2

@@ -69,7 +69,7 @@ def test_a_twin_may_have_no_finding_but_a_note() -> None:
 
 
 def test_a_rule_of_the_audit_is_told_by_id_and_rail() -> None:
-    detector = Detector("audit", ("address-duplicate", "{peer_ip}"), "audit")
+    detector = Detector("audit", ("address-duplicate", "{peer_ip}"))
     right = found("address-duplicate: got 10.57.1.2", run="audit", rule="address-duplicate", rail=1)
     assert judge.fault(detector, PLACE, "rail", [right]) == []
     for rule, number in (("mac-duplicate", 1), ("address-duplicate", 0)):
