@@ -6,12 +6,16 @@
     python -m tests.molecule --all       all of them
     python -m tests.molecule NAME ...    these
 
+A scenario has changed with its own files, its roles, and the plugins that these use, also through others. With --box
+none begins after so many seconds; those whose own role changed come first, and what is left is named.
+
 Molecule itself calls a run over no hosts a success; here every step must have met every host of the fleet.
 """
 from __future__ import annotations
 
 import argparse
 import contextlib
+import math
 import os
 import re
 import signal
@@ -33,9 +37,12 @@ GRACE_SECONDS = 10.0
 SHOWN_LINES = 80
 # A change in one of these is a change of every scenario.
 COMMON = (
-    "molecule/shared/", ".config/molecule/", "plugins/", "lab/", "inventories/lab/group_vars/", "ansible.cfg",
-    "requirements.txt", "tests/molecule.py", "tests/snapshot.py",
+    "molecule/shared/", ".config/molecule/", "lab/", "inventories/lab/group_vars/", "ansible.cfg", "requirements.txt",
+    "tests/molecule.py", "tests/snapshot.py",
 )
+OURS = re.compile(r"aidc\.gpu_cluster\.(\w+)")
+# The first name of an import; that of module_utils by a relative one.
+IMPORTS = re.compile(r"from (?:ansible_collections\.aidc\.gpu_cluster\.plugins\.(\w+)(?:\.| import )|\.\.)(\w+)")
 # How many of a step's playbooks must have met every host: verify, forget_facts.yml, verify again.
 MET = {"check": 1, "converge": 1, "idempotence": 1, "verify": 3}
 STEP = re.compile(r"\[(?P<scenario>\w+) > (?P<step>\w+)\] Executing")
@@ -70,11 +77,30 @@ class Scenario:
     def roles(self) -> set[str]:
         """The roles that its playbooks name, and its own."""
         text = "".join(file.read_text(encoding="utf-8") for file in sorted(self.folder.glob("*.yml")))
-        return {self.name, *re.findall(r"aidc\.gpu_cluster\.(\w+)", text)}
+        return {self.name, *OURS.findall(text)}
 
-    def folders(self) -> tuple[str, ...]:
-        """A change below one of these is a change of the scenario."""
-        return (f"molecule/{self.name}/", *(f"roles/{role}/" for role in sorted(self.roles())))
+    def own(self) -> tuple[str, ...]:
+        return (f"molecule/{self.name}/", f"roles/{self.name}/")
+
+    def folders(self, root: Path) -> tuple[str, ...]:
+        """A change of one of these, or below it, is a change of the scenario."""
+        return (*self.own(), *(f"roles/{role}/" for role in sorted(self.roles())), *sorted(plugins(root, self.roles())))
+
+
+def plugins(root: Path, roles: set[str]) -> set[str]:
+    """Files and folders below plugins/ that these roles use, also through others."""
+    tasks = [file for role in roles for file in sorted((root / "roles" / role).rglob("*.yml"))]
+    names = {name for file in tasks for name in OURS.findall(file.read_text(encoding="utf-8"))}
+    waiting = {file for name in names for file in (root / "plugins").glob(f"*/{name}.py")}
+    found: set[Path] = set()
+    while waiting:
+        path = waiting.pop()
+        found.add(path)
+        files = sorted(path.rglob("*.py")) if path.is_dir() else [path]
+        for kind, name in (pair for file in files for pair in IMPORTS.findall(file.read_text(encoding="utf-8"))):
+            folder = root / "plugins" / (kind or "module_utils") / name
+            waiting |= {folder if folder.is_dir() else folder.with_suffix(".py")} - found
+    return {f"{path.relative_to(root)}{'/' if path.is_dir() else ''}" for path in found}
 
 
 def read(file: Path) -> Any:
@@ -147,10 +173,14 @@ def changed_files(root: Path) -> list[str] | None:
     return git(root, "diff", "--name-only", base) + git(root, "ls-files", "--others", "--exclude-standard")
 
 
-def affected(known: list[Scenario], files: list[str] | None) -> list[Scenario]:
-    if files is None or any(file.startswith(COMMON) for file in files):
+def affected(root: Path, known: list[Scenario], files: list[str] | None) -> list[Scenario]:
+    """Those whose own role or folder changed come first."""
+    if files is None:
         return known
-    return [scenario for scenario in known if any(file.startswith(scenario.folders()) for file in files)]
+    everything = any(file.startswith(COMMON) for file in files)
+    found = [scenario for scenario in known
+             if everything or any(file.startswith(scenario.folders(root)) for file in files)]
+    return sorted(found, key=lambda scenario: not any(file.startswith(scenario.own()) for file in files))
 
 
 def judge(scenario: str, hosts: list[str], output: str) -> list[str]:
@@ -238,13 +268,14 @@ def choose(root: Path, names: list[str], everything: bool) -> list[Scenario]:
             wanted = ", ".join(scenario.name for scenario in known)
             sys.exit(f"molecule: got {', '.join(unknown)}, wanted some of {wanted}")
         return [scenario for scenario in known if scenario.name in names]
-    return known if everything else affected(known, changed_files(root))
+    return known if everything else affected(root, known, changed_files(root))
 
 
 def main(argv: list[str], root: Path = ROOT) -> int:
     parser = argparse.ArgumentParser(prog="tests.molecule", description="Molecule scenarios of the roles that changed.")
     parser.add_argument("--all", action="store_true", help="all scenarios")
     parser.add_argument("--limit", type=float, default=LIMIT_SECONDS, help="seconds for each (default: %(default)s)")
+    parser.add_argument("--box", type=float, default=math.inf, metavar="S", help="begin none after so many seconds")
     parser.add_argument("names", nargs="*", metavar="NAME", help="these scenarios")
     arguments = parser.parse_args(argv)
     if bad := problems(root):
@@ -255,9 +286,17 @@ def main(argv: list[str], root: Path = ROOT) -> int:
     if not known:
         print("molecule: got no scenario at all, wanted one for each role")
         return 1
-    failed = [scenario.name for scenario in chosen if not run(scenario, root, arguments.limit)]
+    failed, left = [], []
+    for scenario in chosen:
+        if time.monotonic() - start > arguments.box:
+            left.append(scenario.name)
+        elif not run(scenario, root, arguments.limit):
+            failed.append(scenario.name)
+    if left:
+        print(f"molecule: NOT RUN, as {arguments.box:.0f} s were over: {', '.join(left)} (make full runs all)")
     why = "" if chosen else f" (no role has changed since {(base_commit(root) or '')[:12]}; --all runs all)"
-    counts = f"{len(chosen) - len(failed)} passed, {len(failed)} failed, {len(known) - len(chosen)} not chosen"
+    counts = (f"{len(chosen) - len(failed) - len(left)} passed, {len(failed)} failed, {len(left)} not run, "
+              f"{len(known) - len(chosen)} not chosen")
     print(f"molecule: {counts} of {len(known)} scenarios{why}, {time.monotonic() - start:.0f} s")
     return 1 if failed else 0
 

@@ -35,6 +35,7 @@ def addresses(lab: Lab) -> dict[str, str]:
             if entry and "ansible_host" in entry}
 
 
+@pytest.mark.slow  # two runs of the fabric
 def test_remote_calls_of_a_run_without_changes(configured: Lab, tmp_path: Path) -> None:
     assert configured.play("playbooks/fabric.yml").code == 0
     program, log = counting_ssh(tmp_path)

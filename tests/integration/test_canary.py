@@ -10,6 +10,8 @@ import pytest
 from tests import snapshot
 from tests.lab_plugin import Lab, Labs, run_lab
 
+# Each test runs the fabric two or three times. Rows of `make faults` have a canary that fails, too.
+pytestmark = pytest.mark.slow
 NAME = "canary"
 FABRIC = "playbooks/fabric.yml"
 OTHERS = ("two", "three")
@@ -48,7 +50,6 @@ def test_what_breaks_the_path_of_the_canary_leaves_the_others_untouched(fleet: L
     assert fleet.play(FABRIC).changed() == {}
 
 
-@pytest.mark.slow
 def test_a_path_that_was_small_before_does_not_stop_the_change(fleet: Lab) -> None:
     run_lab("fault", "set", "leaf-mtu", "leaf1", "rail=1", "mtu=1500", name=NAME)
     try:
@@ -63,7 +64,6 @@ def test_a_path_that_was_small_before_does_not_stop_the_change(fleet: Lab) -> No
     assert fleet.play(FABRIC, *CHANGE).changed() == {}
 
 
-@pytest.mark.slow
 def test_another_canary_and_a_neighbour_that_is_gone(fleet: Lab) -> None:
     """Neighbours that are on record but do not answer before the change need not answer after it."""
     for host in ("one", "three"):
@@ -77,7 +77,6 @@ def test_another_canary_and_a_neighbour_that_is_gone(fleet: Lab) -> None:
             fleet.inside(host, "ip", "link", "set", "enp65s0f0np0", "up")
 
 
-@pytest.mark.slow
 def test_a_canary_that_fails_in_a_role_ends_the_run_too(fleet: Lab) -> None:
     fleet.inside("one", "mv", "/usr/sbin/dcb", "/usr/sbin/dcb.away")
     try:

@@ -168,7 +168,8 @@ def kill_host(lab: Lab, _pid: int) -> None:
     (lab.instance.host_cgroup("gb3") / "cgroup.kill").write_text("1", encoding="ascii")
 
 
-@pytest.mark.parametrize(("break_it", "states"), [(kill_rank, {"CRASH"}), (stop_rank, {"HANG"})])
+@pytest.mark.parametrize(("break_it", "states"), [
+    (kill_rank, {"CRASH"}), pytest.param(stop_rank, {"HANG"}, marks=pytest.mark.slow)])
 def test_a_rank_that_dies_or_stops_is_its_own_result(
         configured: Lab, break_it: Callable[[Lab, int], None], states: set[str]) -> None:
     run = Background(configured)
@@ -209,6 +210,7 @@ def test_ten_fault_free_gates_pass_beside_a_busy_core(configured: Lab) -> None:
         print(f"spread of {pool}: {min(values):.4f} to {max(values):.4f} GB/s")
 
 
+@pytest.mark.slow  # site.yml once more
 def test_controller_killed_in_the_gate_leaves_nothing_after_the_next_site(configured: Lab) -> None:
     run = Background(configured)
     run.wait_for_rank("gb1")

@@ -156,6 +156,7 @@ def kill_at(argv: list[str], marker: str, delay: float, group: bool) -> int:
     return count + len(process.communicate(timeout=30)[0].splitlines())
 
 
+@pytest.mark.slow  # a minute; test_up_after_a_kill_works is in make test
 def test_kill_at_many_moments_of_up_leaves_nothing_after_down(inventory: Path) -> None:
     (inventory / "group_vars").mkdir()
     before, reached = listing(inventory), set()

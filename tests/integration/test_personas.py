@@ -65,6 +65,7 @@ def test_the_manager_of_each_persona_owns_every_port(fleet: Lab) -> None:
     assert "ethernets" in fleet.inside("ubu", "netplan", "get").stdout
 
 
+@pytest.mark.slow  # the roles on one host after the other, as the next two
 @pytest.mark.parametrize("host", sorted(REFUSED))
 def test_without_rail_network_a_foreign_owner_is_refused(fleet: Lab, host: str) -> None:
     limit = ("--limit", host)
@@ -79,6 +80,7 @@ def test_without_rail_network_a_foreign_owner_is_refused(fleet: Lab, host: str) 
     assert fleet.inside(host, "find", "/etc/systemd/network", "-name", "*aidc*").stdout == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("host", sorted(RAIL))
 def test_roles_converge_whoever_owns_the_ports(fleet: Lab, host: str) -> None:
     limit = ("--limit", host)
@@ -99,6 +101,7 @@ def test_roles_converge_whoever_owns_the_ports(fleet: Lab, host: str) -> None:
             run_lab("reboot", host, name=fleet.instance.name)
 
 
+@pytest.mark.slow
 def test_a_flap_of_the_link_costs_no_address(fleet: Lab) -> None:
     """The carrier is ignored in each manager's own words (host-setup.md 1.5)."""
     for host, rail in RAIL.items():

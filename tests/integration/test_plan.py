@@ -23,6 +23,7 @@ def plan(lab: Lab, file: Path, *argv: str) -> tuple[str, dict[str, Any]]:
     return done.text, json.loads(file.read_text(encoding="utf-8"))["hosts"]
 
 
+@pytest.mark.slow  # the whole site in check mode, as the next one
 def test_nothing_to_do_on_configured_hosts(configured: Lab, tmp_path: Path) -> None:
     text, hosts = plan(configured, tmp_path / "plan.json")
     assert hosts == {host: {"unreachable": None, "roles": {}} for host in HOSTS}
@@ -30,6 +31,7 @@ def test_nothing_to_do_on_configured_hosts(configured: Lab, tmp_path: Path) -> N
     assert "2 hosts, 0 with changes" in text
 
 
+@pytest.mark.slow
 def test_the_plan_names_host_role_and_disruption_and_the_run_does_it(configured: Lab, tmp_path: Path) -> None:
     rail = RAILS["l40s"][0]
     configured.inside("l40s1", "ip", "link", "set", rail, "mtu", "1500")

@@ -99,7 +99,7 @@ def test_the_runner_passes_a_good_run(tree: Path, capsys: pytest.CaptureFixture[
     assert molecule.main(["--all"], tree) == 0
     said = capsys.readouterr().out
     assert "molecule mlx5_port: passed: 2 hosts, " in said
-    assert "molecule: 1 passed, 0 failed, 0 not chosen of 1 scenarios, " in said
+    assert "molecule: 1 passed, 0 failed, 0 not run, 0 not chosen of 1 scenarios, " in said
     assert (tree / "arguments").read_text(encoding="utf-8") == \
         "-c .config/molecule/config.yml test --no-command-borders -s mlx5_port\n"
     assert (tree / "down").read_text(encoding="utf-8") == "-m lab --name molmp down\n"
@@ -109,6 +109,17 @@ def test_molecule_succeeds_on_no_hosts_and_the_runner_fails(tree: Path, capsys: 
     (tree / "said").write_text(output(hosts=()), encoding="utf-8")
     assert molecule.main(["--all"], tree) == 1
     assert "converge: got 0 playbooks that ran on all of ['mpgb1', 'mpl40s1'], wanted 1" in capsys.readouterr().out
+
+
+def test_a_box_of_time_begins_no_other_and_says_what_is_left(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(tree / "molecule" / "mlx5_port", tree / "molecule" / "roce")
+    (tree / "molecule/roce/fleet.yml").write_text(FLEET.replace("mp", "r"), encoding="utf-8")
+    (tree / "roles/roce").mkdir()
+    program(tree, "molecule", f"sleep 0.3; cat {tree}/said")
+    assert molecule.main(["--all", "--box", "0.2"], tree) == 0
+    said = capsys.readouterr().out
+    assert "molecule: NOT RUN, as 0 s were over: roce (make full runs all)" in said
+    assert "molecule: 1 passed, 0 failed, 1 not run, 0 not chosen of 2 scenarios, " in said
 
 
 def test_a_run_that_fails(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -179,14 +190,33 @@ def test_this_collection_is_sound() -> None:
     (["molecule/roce/verify.yml"], ["roce"]),
     (["roles/package_sources/tasks/main.yml"], ["roce"]),
     (["molecule/shared/create.yml"], ["mlx5_port", "roce"]),
-    (["plugins/modules/mlx5_info.py"], ["mlx5_port", "roce"]),
+    (["plugins/modules/mlx5_info.py"], ["roce"]),
+    (["plugins/action/mlx5_info.py"], ["roce"]),
+    (["plugins/module_utils/_host/files.py", "roles/mlx5_port/README.md"], ["mlx5_port", "roce"]),
+    (["plugins/module_utils/_gpu/model.py", "plugins/plugin_utils/other.py"], []),
+    (["plugins/plugin_utils/recording.py"], ["roce"]),
+    (["plugins/module_utils/_net/parse.py"], ["roce"]),
+    (["lab/boot.py", "roles/mlx5_port/tasks/main.yml"], ["mlx5_port", "roce"]),
+    (["lab/boot.py", "molecule/roce/verify.yml"], ["roce", "mlx5_port"]),
     (["lab/boot.py"], ["mlx5_port", "roce"]),
 ])
 def test_which_scenarios_have_changed(tree: Path, files: list[str] | None, chosen: list[str]) -> None:
     (tree / "molecule" / "roce").mkdir()
     converge = tree / "molecule" / "roce" / "converge.yml"
     converge.write_text("- role: aidc.gpu_cluster.package_sources\n", encoding="utf-8")
-    assert [scenario.name for scenario in molecule.affected(molecule.scenarios(tree), files)] == chosen
+    ours = "from ansible_collections.aidc.gpu_cluster.plugins"
+    for name, text in {
+            "roles/package_sources/tasks/main.yml": "- aidc.gpu_cluster.mlx5_info:\n",
+            "plugins/modules/mlx5_info.py": f"{ours}.module_utils._mlx5.io import read\n",
+            "plugins/action/mlx5_info.py": f"{ours}.plugin_utils import recording\n",
+            "plugins/plugin_utils/recording.py": "", "plugins/plugin_utils/other.py": "",
+            "plugins/module_utils/_mlx5/io.py": "from .._host.files import write\n",
+            "plugins/module_utils/_host/errors.py": "from .._net import parse\n",
+            "plugins/module_utils/_net/parse.py": "", "plugins/module_utils/_host/files.py": "",
+            "plugins/module_utils/_gpu/model.py": ""}.items():
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_text(text, encoding="utf-8")
+    assert [scenario.name for scenario in molecule.affected(tree, molecule.scenarios(tree), files)] == chosen
 
 
 def git(tree: Path, *argv: str) -> None:
