@@ -10,7 +10,9 @@ version_added: 0.1.0
 description:
   - With C(allow_management) the modules M(aidc.gpu_cluster.mlx5_port), M(aidc.gpu_cluster.rail_network) and
     M(aidc.gpu_cluster.roce_qos) change a port that carries the connection. Before the first write they save the state
-    in C(/run/aidc/revert) and set a timer, C(aidc-revert-ID.timer), which restores it if nobody cancels in time.
+    in C(/var/lib/aidc/revert) and set a timer, C(aidc-revert-ID.timer), which restores it if nobody cancels in time.
+  - A host that is rebooted meanwhile gets its old files back before its network manager starts, by a unit that is
+    removed with the timer.
   - Their action plugins come back over a new connection and cancel by this module. There is no need to call it by
     hand, but to see what is armed, or what was undone.
   - A change that was undone leaves a note, which the next call of its module reads.

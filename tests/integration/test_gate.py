@@ -192,6 +192,25 @@ def test_wrong_sums_are_their_own_result(configured: Lab) -> None:
     assert state(reports["l40s"]) == "PASS"
 
 
+@pytest.mark.slow
+def test_a_gate_that_fails_names_what_was_changed_since_the_pass_and_rollback_takes_it_back(configured: Lab) -> None:
+    assert gate(configured)[0].code == 0
+    change = ("playbooks/fabric.yml", "--tags", "roce_qos", "--limit", L4[0])
+    assert configured.play(*change, "-e", "roce_qos_dscp=28").changed().keys() == {L4[0]}
+    with shaped(configured, L4[0], "enp193s0f0np0", "20mbit"):
+        done, reports = gate(configured)
+    assert done.code != 0 and (state(reports["gb200"]), state(reports["l40s"])) == ("PASS", "SLOW")
+    named = [line for line in done.text.splitlines() if "changed since the pass of" in line]
+    assert len(named) == 1 and f"{L4[0]}: changed since the pass of" in named[0], named
+    assert "roce_qos: dscp was 26, is 28" in named[0]
+    assert configured.play("playbooks/rollback.yml", "--limit", ":".join(L4)).changed().keys() == {L4[0]}
+    assert configured.play(*change).changed() == {}
+    with shaped(configured, L4[0], "enp193s0f0np0", "20mbit"):
+        done, _reports = gate(configured)
+    assert done.code != 0 and "changed since the pass of" not in done.text
+    assert gate(configured)[0].code == 0
+
+
 @pytest.mark.slow  # four minutes
 @pytest.mark.timeout(900)
 def test_ten_fault_free_gates_pass_beside_a_busy_core(configured: Lab) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.lab_plugin import BIN, ROOT, Lab, Labs, Play
+from tests.lab_plugin import BIN, ROOT, Lab, Labs, Play, run_lab
 
 # Minutes: `make full` runs these.
 pytestmark = pytest.mark.slow
@@ -69,8 +69,9 @@ def addresses(lab: Lab) -> list[str]:
 
 
 def timers(lab: Lab) -> str:
-    return lab.inside(HOST, "sh", "-c", "systemctl list-units --all --no-legend 'aidc-revert*'; "
-                      "ls /run/aidc/revert 2>/dev/null", check=False).stdout
+    script = ("systemctl list-units --all --no-legend 'aidc-revert*'; ls /var/lib/aidc/revert 2>/dev/null; "
+              "find /etc/systemd/system -name 'aidc-revert*'")
+    return lab.inside(HOST, "sh", "-c", script, check=False).stdout
 
 
 def mtu(lab: Lab) -> str:
@@ -110,13 +111,14 @@ def wait_until_back(lab: Lab, start: float) -> float:
     return time.monotonic() - gone
 
 
-def start(lab: Lab, playbook: Path) -> subprocess.Popen[str]:
+def start(lab: Lab, playbook: Path, seconds: int = SECONDS) -> subprocess.Popen[str]:
     number(lab, WRONG)
     environment = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
                    "LC_ALL": "C.UTF-8"}
+    variables = json.dumps({**ALLOWED, "rail_network_revert_seconds": seconds})
     return subprocess.Popen(
-        [str(BIN / "ansible-playbook"), "-i", str(lab.inventory), str(playbook), "--limit", HOST, "-e",
-         json.dumps(ALLOWED)], cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        [str(BIN / "ansible-playbook"), "-i", str(lab.inventory), str(playbook), "--limit", HOST, "-e", variables],
+        cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True, start_new_session=True)
 
 
@@ -152,6 +154,29 @@ def test_a_controller_that_died_is_not_waited_for(lab: Lab, playbook: Path) -> N
     assert away < SECONDS + 8, away
     assert addresses(lab) == [OWN]
     told_once_then_right(lab, playbook)
+
+
+def test_a_host_that_is_power_cycled_comes_back_as_it_was(lab: Lab, playbook: Path) -> None:
+    """Long before the time is over; the new address is in the manager's file already."""
+    path = f"/etc/systemd/network/20-{RAIL}.network.d/60-aidc-rail.conf"
+    before = lab.inside(HOST, "cat", path).stdout
+    process = start(lab, playbook, 600)
+    begun = time.monotonic()
+    while OWN in addresses(lab) and time.monotonic() - begun < 60:
+        time.sleep(0.1)
+    assert lab.inside(HOST, "cat", path).stdout != before and "-boot.service" in timers(lab)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    run_lab("reboot", HOST, "--cold", name=lab.instance.name)
+    begun = time.monotonic()
+    while OWN not in addresses(lab) and time.monotonic() - begun < 30:
+        time.sleep(0.2)
+    assert addresses(lab) == [OWN] and lab.inside(HOST, "cat", path).stdout == before
+    text = message(run(lab, playbook, **{**ALLOWED, "rail_network_revert_seconds": 600}))
+    assert "because the host was rebooted before the controller had come back" in text, text
+    number(lab, RIGHT)
+    good = run(lab, playbook, **ALLOWED)
+    assert (good.code, timers(lab)) == (0, "")
 
 
 def test_a_module_that_died_between_two_writes_is_undone_too(lab: Lab, playbook: Path) -> None:

@@ -21,9 +21,22 @@ from .._host.files import read_text, remove, write_atomic
 from .._host.lock import LOCK_FILE
 from .._host.machine import Machine
 from . import parse, undo
-from .model import FILE_MODE, FOLDER, FOLDER_MODE, INTENT, MIN_SECONDS, TIME_FORMAT, Record, Undo
+from .model import (
+    BOOT_ID,
+    FILE_MODE,
+    FOLDER,
+    FOLDER_MODE,
+    INTENT,
+    MIN_SECONDS,
+    TIME_FORMAT,
+    UNIT_MODE,
+    UNITS,
+    Record,
+    Undo,
+    boot_unit,
+)
 
-_TUPLES = ("files", "problems")
+_TUPLES = ("files", "problems", "unit_files")
 _NESTED = ("commands", "links")
 
 
@@ -83,8 +96,8 @@ def _save(machine: Machine, record: Record) -> None:
 
 def forget(machine: Machine, record: Record) -> None:
     """Without its record the program that undoes ends by itself."""
-    for suffix in ("json", "py"):
-        remove(machine.path(_path(record, suffix)))
+    for path in (*record.unit_files, _path(record), _path(record, "py")):
+        remove(machine.path(path))
     if record.timer == "systemd":
         machine.tool("systemctl", "stop", f"{record.unit}.timer")
 
@@ -125,7 +138,8 @@ def _saved(machine: Machine, call: Call, wanted: Undo) -> Record:
         f"{call.module}-{uuid.uuid4().hex[:8]}", call.module, call.digest, call.seconds,
         machine.monotonic() + call.seconds, lock=str(machine.path(LOCK_FILE)), armed_at=now,
         files=tuple(_file(machine, path) for path in dict.fromkeys((*wanted.files, INTENT))),
-        commands=wanted.commands, links=_links(machine, wanted.netdevs))
+        commands=wanted.commands, links=_links(machine, wanted.netdevs),
+        boot_id=(read_text(machine.path(BOOT_ID)) or "").strip())
     for older in records(machine, call.module):
         if older.state == "armed":
             known = {file["path"] for file in older.files}
@@ -147,10 +161,29 @@ def _program() -> str:
     return str(source)
 
 
+def _command(machine: Machine, record: Record) -> tuple[str, ...]:
+    return (sys.executable or "/usr/bin/python3", "-I", str(machine.path(_path(record, "py"))),
+            str(machine.path(_path(record))))
+
+
+def _for_the_next_boot(machine: Machine, record: Record) -> Record:
+    """A unit that only a boot starts; the record names it before it is there."""
+    if not machine.path("/run/systemd/system").is_dir():
+        return record
+    name = f"{record.unit}-boot.service"
+    unit, link = f"{UNITS}/{name}", f"{UNITS}/sysinit.target.wants/{name}"
+    record = dataclasses.replace(record, unit_files=(link, unit))
+    _save(machine, record)
+    write_atomic(machine.path(unit), boot_unit(_command(machine, record)), UNIT_MODE)
+    where = machine.path(link)
+    where.parent.mkdir(parents=True, exist_ok=True)
+    where.symlink_to(f"../{name}")
+    return record
+
+
 def _start(machine: Machine, record: Record) -> str:
     """A timer of systemd, which outlives our session; without systemd a process that left it."""
-    program = (sys.executable or "/usr/bin/python3", "-I", str(machine.path(_path(record, "py"))),
-               str(machine.path(_path(record))))
+    program = _command(machine, record)
     asked = machine.tool("systemd-run", "--quiet", "--collect", f"--on-active={record.seconds:g}",
                          "--timer-property=AccuracySec=100ms", f"--unit={record.unit}", *program)
     state = machine.tool("systemctl", "is-active", f"{record.unit}.timer") if asked.state == "ok" else asked
@@ -172,6 +205,7 @@ def arm(machine: Machine, call: Call, wanted: Undo) -> Record:
         write_atomic(machine.path(_path(record, "py")), _program(), FILE_MODE, FOLDER_MODE)
         _save(machine, record)
         try:
+            record = _for_the_next_boot(machine, record)
             record = dataclasses.replace(record, timer=_start(machine, record))
         except AidcError:
             forget(machine, record)
@@ -179,7 +213,7 @@ def arm(machine: Machine, call: Call, wanted: Undo) -> Record:
         _save(machine, record)
     except OSError as error:
         raise AidcError([Problem(str(error.filename or FOLDER), error.strerror or str(error), "the state saved there",
-                                 "is /run writable, and not full?")]) from error
+                                 f"are {FOLDER} and {UNITS} writable, and not full?")]) from error
     for one in older:
         forget(machine, one)
     # The loss of the connection may end the session we are in; we end when all is written.

@@ -7,8 +7,11 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass, field
 
-FOLDER = "/run/aidc/revert"
-FOLDER_MODE, FILE_MODE = 0o700, 0o600
+# On the disk: a node that does not answer is soon power cycled, and must come back as it was.
+FOLDER = "/var/lib/aidc/revert"
+UNITS = "/etc/systemd/system"
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
+FOLDER_MODE, FILE_MODE, UNIT_MODE = 0o700, 0o600, 0o644
 # Below it no controller could be back in time.
 MIN_SECONDS = 5
 # A module writes it after its own files (PATH of _intent/model.py).
@@ -48,6 +51,11 @@ class Record:
     commands: tuple[tuple[str, ...], ...] = ()
     links: tuple[tuple[str, ...], ...] = ()
     problems: tuple[str, ...] = field(default=())
+    # Of the boot in which it was armed; in another one it is undone at once.
+    boot_id: str = ""
+    rebooted: bool = False
+    # Removed with it.
+    unit_files: tuple[str, ...] = ()
 
     @property
     def unit(self) -> str:
@@ -61,5 +69,16 @@ class Record:
     def told(self) -> str:
         """For the operator."""
         bad = f"; not all could be restored: {'; '.join(self.problems)}" if self.problems else ""
-        return (f"the change was undone on the host at {self.undone_at} because the controller did not come back "
-                f"within {self.seconds:g} s{bad}")
+        why = "the host was rebooted before the controller had come back" if self.rebooted else \
+            f"the controller did not come back within {self.seconds:g} s"
+        return f"the change was undone on the host at {self.undone_at} because {why}{bad}"
+
+
+def boot_unit(program: t.Sequence[str]) -> str:
+    """For the next boot, before a network manager reads the files that the change has written."""
+    return "\n".join((
+        "# Written by aidc.gpu_cluster (armed revert); removed when the change is confirmed or undone.", "[Unit]",
+        "Description=Undo a change of the network that nobody has confirmed", "DefaultDependencies=no",
+        f"RequiresMountsFor={FOLDER} /etc /usr", "After=local-fs.target", "Wants=network-pre.target",
+        "Before=network-pre.target systemd-networkd.service NetworkManager.service", "", "[Service]", "Type=oneshot",
+        f"ExecStart={' '.join(program)}", "TimeoutStartSec=120", ""))

@@ -1,8 +1,9 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 # PRIVATE: for this collection only; it may change in any release.
-"""The program that undoes a change in its time, unless the controller cancels it. It stands alone: its text is copied
-to the host's /run and started by a timer, when our modules are gone. Standard library, Python 3.9 or later.
+"""The program that undoes a change in its time, unless the controller cancels it; after a reboot, at once. It stands
+alone: its text is copied to the host's /var and started by a timer, or by a unit of the next boot, when our modules are
+gone. Standard library, Python 3.9 or later.
 
     python3 -I undo.py RECORD
 """
@@ -28,6 +29,8 @@ COMMAND_SECONDS = 60.0
 SETTLE_SECONDS = 2.0
 # A module that holds the lock so long hangs; the way to the host is worth more.
 LOCK_SECONDS = 300.0
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
+NETPLAN = "/etc/netplan/"
 POLL_SECONDS = 0.2
 
 
@@ -131,16 +134,31 @@ def locked(path: str, sleep: Sleep) -> t.Iterator[None]:
         os.close(descriptor)
 
 
+def rebooted(record: Fields) -> bool:
+    with open(BOOT_ID, encoding="ascii") as stream:
+        return record.get("boot_id", "") not in ("", stream.read().strip())
+
+
+def for_a_boot(record: Fields) -> Fields:
+    """The files alone, as no link and no manager of the network is there yet; but netplan has written its own files."""
+    uses_netplan = any(file["path"].startswith(NETPLAN) for file in record["files"])
+    return {**record, "commands": [["netplan", "generate"]] if uses_netplan else [], "links": []}
+
+
 def step(path: str, record: Fields) -> float | None:
     """Under the lock: seconds to wait, or None when all is over."""
+    another = rebooted(record)
     left: float = record["deadline"] - time.monotonic()
-    if left > 0:
+    if left > 0 and not another:
         return left
     replace(path, json.dumps({**record, "state": "undoing"}), 0o600)
-    problems = restore(record)
+    problems = restore(for_a_boot(record), sleep=lambda _seconds: None) if another else restore(record)
+    for unit in record.get("unit_files", ()):
+        with contextlib.suppress(OSError):
+            os.unlink(unit)
     # The note that the next run reads.
     note = {**record, "state": "undone", "problems": problems, "files": [], "commands": [], "links": [],
-            "undone_at": now()}
+            "unit_files": [], "undone_at": now(), "rebooted": another}
     replace(path, json.dumps(note), 0o600)
     return None
 

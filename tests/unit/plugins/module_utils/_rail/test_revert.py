@@ -11,6 +11,7 @@ import pytest
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._host.errors import AidcError
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._host.runner import Result
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._revert import io as revert_io
+from ansible_collections.aidc.gpu_cluster.plugins.module_utils._revert.model import FOLDER
 
 from tests.unit.plugins.fake import ok
 from tests.unit.plugins.module_utils._rail.case import REQUEST, WANTS, run
@@ -84,7 +85,7 @@ def test_what_was_undone_is_told_by_the_next_run(managed: RailNode) -> None:
     run(managed, OTHER)
     (record,) = revert_io.records(managed.machine())
     data = {**dataclasses.asdict(record), "state": "undone", "undone_at": "2026-11-30T12:00:00Z"}
-    managed.put(f"/run/aidc/revert/{record.id}.json", json.dumps(data))
+    managed.put(f"{FOLDER}/{record.id}.json", json.dumps(data))
     for check_mode in (True, False):
         with pytest.raises(AidcError, match="an earlier run of rail_network: got the change was undone on the host"):
             run(managed, OTHER, check_mode)

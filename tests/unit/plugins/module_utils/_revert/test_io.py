@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import typing as t
+from pathlib import Path
 
 import pytest
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._host.errors import AidcError, Problem
@@ -67,6 +68,22 @@ def test_the_state_is_saved_and_the_timer_set_before_the_first_write(host: FakeN
     assert io.records(host.machine())[0].deadline == 110.0
 
 
+def test_a_unit_of_the_next_boot_is_there_as_long_as_the_timer(host: FakeNode) -> None:
+    (host.root / "run/systemd/system").mkdir(parents=True)
+    host.put("/proc/sys/kernel/random/boot_id", "b1")
+    units = host.root / "etc/systemd/system"
+    with io.guarded(host.machine(), CALL, UNDO) as armed:
+        (record,) = armed
+        name = f"aidc-revert-{record.id}-boot.service"
+        text = (units / "sysinit.target.wants" / name).read_text(encoding="utf-8")
+        program = host.root / FOLDER[1:] / record.id
+        assert f"-I {program}.py {program}.json\n" in text and "Before=network-pre.target" in text
+        assert json.loads(Path(f"{program}.json").read_text(encoding="utf-8"))["boot_id"] == "b1"
+    assert (units / name).is_file()
+    io.cancel(host.machine(), None)
+    assert [path for path in units.rglob("*revert*")] == [] and list(program.parent.iterdir()) == []
+
+
 def test_without_need_nothing_is_armed(host: FakeNode) -> None:
     for call, wanted in ((CALL, None), (dataclasses.replace(CALL, seconds=0), UNDO)):
         with io.guarded(host.machine(), call, wanted) as armed:
@@ -89,7 +106,7 @@ def test_what_cannot_be_armed_is_not_changed(host: FakeNode, broken: str) -> Non
     if broken == "addresses":
         host.override[("ip", "-d", "-j", "addr")] = lambda call: ok("garbage")
     if broken == "folder":
-        host.put("/run/aidc", "a file in the way")
+        host.put("/var/lib/aidc", "a file in the way")
     with pytest.raises(AidcError, match=r"Nothing was changed\.") as caught, \
             io.guarded(host.machine(), CALL, UNDO):
         raise AssertionError

@@ -69,6 +69,36 @@ def test_twice_does_nothing_more(case: Case) -> None:
     assert case.mark.read_text(encoding="ascii") == "x\n"
 
 
+@pytest.mark.parametrize("netplan", [False, True])
+def test_after_a_reboot_at_once_and_only_the_files(case: Case, netplan: bool) -> None:
+    """No link is there yet. What netplan made of its files before is made anew."""
+    unit, tools = case.folder / "x-boot.service", case.folder / "bin"
+    unit.touch()
+    tools.mkdir()
+    (tools / "netplan").write_text(f'#!/bin/sh\necho "$*" > {case.folder}/asked\n', encoding="ascii")
+    (tools / "netplan").chmod(0o755)
+    case.arm(1000, boot_id="another", unit_files=[str(unit), "/gone"], commands=[["touch", str(case.mark)]])
+    if netplan:
+        program = case.program.read_text(encoding="utf-8").replace('"/etc/netplan/"', repr(f"{case.folder}/etc/"))
+        case.program.write_text(program, encoding="utf-8")
+    done = subprocess.run([sys.executable, "-I", str(case.program), str(case.record)], timeout=10, check=False,
+                          env={**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"})
+    assert done.returncode == 0
+    assert case.old.read_text(encoding="utf-8") == "as it was" and not case.new.exists()
+    assert not case.mark.exists() and not unit.exists()
+    assert (case.folder / "asked").exists() == netplan
+    note = case.note()
+    assert (note["state"], note["rebooted"], note["unit_files"], note["problems"]) == ("undone", True, [], [])
+
+
+def test_the_boot_in_which_it_was_armed_waits(case: Case) -> None:
+    case.arm(0.7, boot_id=Path(undo.BOOT_ID).read_text(encoding="ascii").strip())
+    process = case.start()
+    time.sleep(0.3)
+    assert not case.undone
+    assert process.wait(10) == 0 and case.undone and not case.note()["rebooted"]
+
+
 def test_cancelled_in_time(case: Case) -> None:
     case.arm(1.5)
     process = case.start()
