@@ -77,6 +77,8 @@ def test_raw_changes_at_once_are_each_named_with_host_and_rail(site: Site) -> No
     wanted = {(rule, (host,), rail) for host, _change, _back, (rule, rail) in CHANGES}
     # The same line of the file is two findings: what is saved is wrong, and a flap will cost the address.
     wanted.add(("mtu-saved", ("au2",), 0))
+    # And the boot tool says of each of them that it is not as its intent.
+    wanted |= {("boot-drift", (host,), None) for host in ("au1", "au2", "au3")}
     assert site.audit() == wanted
     assert site.code == 2 and "arp-flux: au3 rail 1: got arp_ignore, arp_announce 0, 2, wanted 1, 2" in site.text
     # A limit says who is read anew; all are audited.
@@ -101,7 +103,8 @@ def test_a_duplicate_address_and_a_host_that_is_gone(site: Site) -> None:
     seen = site.audit()
     site.shell("au3", f"ip addr del 10.39.0.1/24 dev {RAILS[0]}")
     assert ("address-duplicate", ("au1", "au3"), 0) in seen and ("gid-several", ("au3",), 0) in seen
-    assert {rule for rule, _hosts, _rail in seen} <= {"address-duplicate", "gid-several", "path-dead", "path-mtu"}
+    assert {rule for rule, _hosts, _rail in seen} <= {
+        "address-duplicate", "gid-several", "path-dead", "path-mtu", "boot-drift"}
     (site.lab.inventory / ".state" / "mlx5_info" / "au3.json").unlink()
     assert site.audit("-e", "fabric_audit_mode=verify") >= {("record-missing", ("au3",), None)}
     assert site.audit() == set()

@@ -45,8 +45,11 @@ for try in 1 2 3 4 5 6 7 8 9 10; do
 done
 exit 1
 """
-# Its files, units and their states.
-BOOT_TOOL = re.compile(r"/etc/aidc\b|/usr/libexec/aidc\b|aidc-fabric")
+# Its files, units and their states; the folders that these are in; and units that its own name, which are not started.
+BOOT_TOOL = re.compile(
+    r"/etc/aidc\b|/usr/libexec/aidc\b|aidc-fabric"
+    r"|^(/etc(/systemd(/system(/multi-user\.target\.wants)?)?|/udev(/rules\.d)?)?|/usr/libexec): "
+    r"|: \S+ (not-found|loaded|masked) inactive dead: not there -> there$")
 # The lab's scale and network; everything else is the README's.
 LAB: dict[str, Any] = {
     "aidc_lab": True, "nccl_gate_min_busbw_gbps": 0.005, "nccl_gate_min_bytes": "1M", "nccl_gate_max_bytes": "1M",

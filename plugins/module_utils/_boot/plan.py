@@ -58,8 +58,8 @@ def _port_of(step: t.Mapping[str, t.Any]) -> str | None:
 def _unfinished(section: str, result: t.Mapping[str, t.Any]) -> list[Drift]:
     """What a call has found and left as it is."""
     found = [Drift(section, problem.text()) for problem in result.get("drift", ())]
-    found += [Drift(section, f"{entry.get('netdev')}: in use, so it was left alone: {', '.join(entry['holders'])}")
-              for entry in result.get("deferred", ())]
+    found += [Drift(section, f"{entry.get('netdev')}: in use, so it was left alone: {', '.join(entry['holders'])}",
+                    entry.get("pci")) for entry in result.get("deferred", ())]
     if section == "roce_gid":
         found += [Drift(section, f"{entry['pci']} ({entry['netdev']}): no GID that fits", entry["pci"])
                   for entry in result["ports"] if entry["gid"] is None]

@@ -76,8 +76,9 @@ def test_steps_are_deeds_or_what_differs() -> None:
 
 def test_what_a_call_leaves_as_it_is() -> None:
     lost = {"steps": [], "drift": [Problem("rail0", "no address", "what networkd was told")],
-            "deferred": [{"netdev": "rail1", "holders": ["python3 (pid 7)"]}]}
-    assert [drift.what for drift in plan.outcome("rail_network", lost, False).drift] == [
+            "deferred": [{"pci": TWO, "netdev": "rail1", "holders": ["python3 (pid 7)"]}]}
+    left = plan.outcome("rail_network", lost, False).drift
+    assert left[1].port == TWO and [drift.what for drift in left] == [
         "rail0: got no address, wanted what networkd was told", "rail1: in use, so it was left alone: python3 (pid 7)"]
     ports = [{"pci": ONE, "netdev": "rail0", "gid": None}, {"pci": TWO, "netdev": "rail1", "gid": "fe80::1"}]
     gids = {"steps": [], "ports": ports}
