@@ -24,6 +24,8 @@ RAIL, OWN, MANAGEMENT, LEAF = "enp65s0f0np0", "10.22.0.2", "10.77.0.2", "10.22.0
 MODULE = "aidc.gpu_cluster.rail_network"
 SECONDS = 15
 ALLOWED = {"rail_network_allow_management": True, "rail_network_revert_seconds": SECONDS}
+# So that the boot tool may set the rail while somebody is logged in through it.
+AT_BOOT = {f"{role}_allow_management": True for role in ("rail_network", "mlx5_port", "roce_qos")}
 # The number gives the address; 77 is one in the rail's subnet at which nobody looks for the host.
 RIGHT, WRONG = 2, 77
 
@@ -40,7 +42,7 @@ def lab(labs: Labs) -> Iterator[Lab]:
     """Set up through the management port, and reached through rail 0 from then on."""
     with labs.during("idlerev", FLEET) as found:
         for name in ("packages", "fabric"):
-            done = found.play(f"playbooks/{name}.yml", "--limit", HOST)
+            done = found.play(f"playbooks/{name}.yml", "--limit", HOST, "-e", json.dumps(AT_BOOT))
             assert done.code == 0, done.text[-4000:]
         subprocess.run(["ip", "-n", found.instance.fabric, "addr", "add", LEAF, "dev", "leaf2-r0"], check=True)
         (found.inventory / "host_vars").mkdir(exist_ok=True)
@@ -165,18 +167,15 @@ def test_a_host_that_is_power_cycled_comes_back_as_it_was(lab: Lab, playbook: Pa
     while OWN in addresses(lab) and time.monotonic() - begun < 60:
         time.sleep(0.1)
     assert lab.inside(HOST, "cat", path).stdout != before and "-boot.service" in timers(lab)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
     run_lab("reboot", HOST, "--cold", name=lab.instance.name)
-    begun = time.monotonic()
-    while OWN not in addresses(lab) and time.monotonic() - begun < 30:
-        time.sleep(0.2)
     assert addresses(lab) == [OWN] and lab.inside(HOST, "cat", path).stdout == before
-    text = message(run(lab, playbook, **{**ALLOWED, "rail_network_revert_seconds": 600}))
-    assert "because the host was rebooted before the controller had come back" in text, text
+    # The controller has been trying all the time, and now it gets through.
+    text, _none = process.communicate(timeout=200)
+    assert process.returncode != 0
+    assert "because the host was rebooted before the controller had come back" in text, text[-3000:]
     number(lab, RIGHT)
     good = run(lab, playbook, **ALLOWED)
-    assert (good.code, timers(lab)) == (0, "")
+    assert (good.code, good.changed(), timers(lab)) == (0, {}, "")
 
 
 def test_a_module_that_died_between_two_writes_is_undone_too(lab: Lab, playbook: Path) -> None:

@@ -100,6 +100,8 @@ def forget(machine: Machine, record: Record) -> None:
         remove(machine.path(path))
     if record.timer == "systemd":
         machine.tool("systemctl", "stop", f"{record.unit}.timer")
+    if record.unit_files:
+        machine.tool("systemctl", "daemon-reload")
 
 
 # -- what is saved --------------------------------------------------------------------------------
@@ -174,7 +176,7 @@ def _for_the_next_boot(machine: Machine, record: Record) -> Record:
     unit, link = f"{UNITS}/{name}", f"{UNITS}/sysinit.target.wants/{name}"
     record = dataclasses.replace(record, unit_files=(link, unit))
     _save(machine, record)
-    write_atomic(machine.path(unit), boot_unit(_command(machine, record)), UNIT_MODE)
+    write_atomic(machine.path(unit), boot_unit((*_command(machine, record), "--boot")), UNIT_MODE)
     where = machine.path(link)
     where.parent.mkdir(parents=True, exist_ok=True)
     where.symlink_to(f"../{name}")

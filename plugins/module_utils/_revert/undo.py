@@ -5,7 +5,7 @@
 alone: its text is copied to the host's /var and started by a timer, or by a unit of the next boot, when our modules are
 gone. Standard library, Python 3.9 or later.
 
-    python3 -I undo.py RECORD
+    python3 -I undo.py RECORD [--boot]
 """
 from __future__ import annotations
 
@@ -156,6 +156,8 @@ def step(path: str, record: Fields) -> float | None:
     for unit in record.get("unit_files", ()):
         with contextlib.suppress(OSError):
             os.unlink(unit)
+    if record.get("unit_files") and not another:
+        tool(["systemctl", "daemon-reload"])
     # The note that the next run reads.
     note = {**record, "state": "undone", "problems": problems, "files": [], "commands": [], "links": [],
             "unit_files": [], "undone_at": now(), "rebooted": another}
@@ -163,11 +165,13 @@ def step(path: str, record: Fields) -> float | None:
     return None
 
 
-def main(path: str, sleep: Sleep = time.sleep) -> int:
+def main(path: str, at_boot: bool = False, sleep: Sleep = time.sleep) -> int:
+    """``at_boot``: started by the unit, which anything that asks for sysinit.target starts in the same boot, too; then
+    the timer is there, and nothing may wait for it."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     while True:
         record = load(path)
-        if record is None or record["state"] == "undone":
+        if record is None or record["state"] == "undone" or (at_boot and not rebooted(record)):
             return 0
         with locked(record["lock"], sleep):
             # It may have been cancelled, or its time prolonged, while we waited for the lock.
@@ -179,4 +183,4 @@ def main(path: str, sleep: Sleep = time.sleep) -> int:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], "--boot" in sys.argv[2:])

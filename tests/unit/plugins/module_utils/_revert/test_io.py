@@ -70,6 +70,7 @@ def test_the_state_is_saved_and_the_timer_set_before_the_first_write(host: FakeN
 
 def test_a_unit_of_the_next_boot_is_there_as_long_as_the_timer(host: FakeNode) -> None:
     (host.root / "run/systemd/system").mkdir(parents=True)
+    host.override[("systemctl", "daemon-reload")] = lambda call: ok()
     host.put("/proc/sys/kernel/random/boot_id", "b1")
     units = host.root / "etc/systemd/system"
     with io.guarded(host.machine(), CALL, UNDO) as armed:
@@ -77,7 +78,7 @@ def test_a_unit_of_the_next_boot_is_there_as_long_as_the_timer(host: FakeNode) -
         name = f"aidc-revert-{record.id}-boot.service"
         text = (units / "sysinit.target.wants" / name).read_text(encoding="utf-8")
         program = host.root / FOLDER[1:] / record.id
-        assert f"-I {program}.py {program}.json\n" in text and "Before=network-pre.target" in text
+        assert f"-I {program}.py {program}.json --boot\n" in text and "Before=network-pre.target" in text
         assert json.loads(Path(f"{program}.json").read_text(encoding="utf-8"))["boot_id"] == "b1"
     assert (units / name).is_file()
     io.cancel(host.machine(), None)
