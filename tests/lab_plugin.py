@@ -37,7 +37,8 @@ BATCHES = re.compile(r"RoCE fabric of the nodes, batch: (tenth|rest)\b")
 
 def some_hosts(found: Sequence[str], what: str) -> list[str]:
     """``found`` when there is a host in it; what is said of no hosts is said of nothing."""
-    hosts = sorted(found)
+    # A host may be in several groups.
+    hosts = sorted(set(found))
     assert hosts, f"{what}: got no hosts, wanted at least one"
     return hosts
 
