@@ -7,6 +7,7 @@ Nothing here is quadratic in the number of hosts: 10,000 are rendered in seconds
 """
 from __future__ import annotations
 
+import dataclasses
 import re
 import typing as t
 from dataclasses import dataclass, field
@@ -153,9 +154,17 @@ def _names(args: Values, inventory: Inventory, bad: list[Finding]) -> None:
     for name, choices in (("topology", TOPOLOGIES), ("cgroup", CGROUPS), ("ownership", OWNERSHIPS)):
         if args[name] not in choices:
             bad.append(Finding("error", f"slurm_{name}", str(args[name]), f"one of {', '.join(choices)}"))
-    for host in inventory.hosts:
-        if not _WORD.fullmatch(host):
-            bad.append(Finding("error", host, "other characters", "a name of letters, digits, dot, dash, underscore"))
+
+
+def _named(inventory: Inventory, bad: list[Finding]) -> Inventory:
+    """Without hosts whose names Slurm cannot have."""
+    strange = [host for host in inventory.hosts if not _WORD.fullmatch(host)]
+    bad += [Finding("error", host, "other characters", "a name of letters, digits, dot, dash, underscore")
+            for host in strange]
+    if not strange:
+        return inventory
+    left = {host: values for host, values in inventory.hosts.items() if host not in strange}
+    return dataclasses.replace(inventory, hosts=left)
 
 
 def _nodes(args: Values, inventory: Inventory) -> tuple[tuple[t.Any, ...], list[Finding]]:
@@ -206,6 +215,7 @@ def render(args: Values, inventory: Inventory) -> Rendered:
     """Findings of severity error mean that the files must not be installed; some may be missing."""
     bad: list[Finding] = []
     _names(args, inventory, bad)
+    inventory = _named(inventory, bad)
     settings, partitions = _settings(args, bad), _partitions(args, inventory, bad)
     try:
         version = versions.parse(args["version"])

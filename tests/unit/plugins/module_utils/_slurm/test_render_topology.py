@@ -44,8 +44,8 @@ def test_more_spares_than_planned_lower_the_size_of_all_and_say_so() -> None:
 
 def test_a_size_that_a_domain_does_not_have_is_refused() -> None:
     found = findings(without(fleet.prod(epyc=18, l40s=0), "gb1-05"), block_size=18)
-    assert found[0] == ("error: nvlink_domain nvl1: got 17 nodes, wanted slurm_block_size (18) or more (slurmctld refuses a "
-                        "block that is smaller than the base size: lower slurm_block_size)")
+    assert found[0] == ("error: nvlink_domain nvl1: got 17 nodes, wanted slurm_block_size (18) or more (slurmctld "
+                        "refuses a block that is smaller than the base size: lower slurm_block_size)")
     assert "BlockSizes=18" in fleet.render(block_size=18, topology="block").files["topology.conf"]
 
 
@@ -115,8 +115,8 @@ def test_a_tree_in_both_forms() -> None:
 def test_a_tree_needs_a_leaf_for_each() -> None:
     inventory = fleet.prod()
     leaves = {name: leaf for name, leaf in inventory.leaves.items() if name not in ("gb1-02", "gb1-03")}
-    lost = "error: gb1-[02-03]: got no leaf group, wanted a group of its leaf switch (slurm_leaf_groups; a node without " \
-           "a switch is never picked)"
+    lost = "error: gb1-[02-03]: got no leaf group, wanted a group of its leaf switch (slurm_leaf_groups; a node " \
+           "without a switch is never picked)"
     assert lost in findings(dataclasses.replace(inventory, leaves=leaves), topology="tree")
     # By itself an old version takes a tree only where all have one.
     assert "topology.conf" not in fleet.render(dataclasses.replace(inventory, leaves=leaves), version="22.05").files
@@ -133,8 +133,8 @@ def test_versions_without_blocks(given: dict[str, str], text: str) -> None:
 
 def test_without_domains() -> None:
     inventory = fleet.prod(domains=0)
-    assert "error: slurm_topology: got block, and no host with nvlink_domain, wanted NVLink domains (or slurm_topology" \
-           ": auto)" in findings(inventory, topology="block")
+    assert "error: slurm_topology: got block, and no host with nvlink_domain, wanted NVLink domains (or slurm_" \
+           "topology: auto)" in findings(inventory, topology="block")
     rendered = fleet.render(inventory)
     assert rendered.plan.kind == "flat" and rendered.result()["absent"] == ["topology.conf", "topology.yaml"]
 
