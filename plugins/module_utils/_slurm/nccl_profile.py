@@ -75,6 +75,6 @@ def profile(
         if not _NAME.match(str(name)) or "\n" in str(value):
             raise ShapeError(f"environment: got {name!r}, wanted capitals, digits and _, and a value of one line")
     lines = [line for line in lines if line[0] not in extra]
-    lines += [(str(name), str(value), "slurm_nccl_environment") for name, value in extra.items()]
+    lines += [(str(name), str(value), "given in the inventory") for name, value in extra.items()]
     text = HEADER + "".join(f"# {why}\n{name}={value}\n" for name, value, why in lines)
     return {"text": text, "environment": {name: value for name, value, _why in lines}, "problems": found["problems"]}
