@@ -31,8 +31,8 @@ from tests import snapshot
 ROOT = Path(__file__).resolve().parents[1]
 BIN = ROOT / ".venv" / "bin"
 LOCALHOST = "localhost"
-# playbooks/fabric.yml: a small fleet has no tenth, and one of single hosts no rest.
-BATCHES = re.compile(r"RoCE fabric of the nodes, batch: (tenth|rest)\b")
+# playbooks/fabric.yml: a small fleet has no tenth, and one of single hosts no rest. Most fleets have no Slurm.
+BATCHES = re.compile(r"RoCE fabric of the nodes, batch: (tenth|rest)\b|Slurm: ")
 
 
 def some_hosts(found: Sequence[str], what: str) -> list[str]:

@@ -103,8 +103,8 @@ fingerprint:
   sample: 1f0c9ad2b3e4f567
 daemon:
   description:
-    - V(current) if C(munged) was started after the key was written, V(old) if before, so that it must be restarted, V(absent)
-      if it does not run. A run that was killed between the two is found that way.
+    - V(current) if C(munged) was started after the key was written, V(old) if before, so that it must be restarted,
+      V(absent) if it does not run. A run that was killed between the two is found that way.
   returned: success
   type: str
   sample: old

@@ -69,7 +69,7 @@ def members(lab: Lab, hosts: list[str]) -> None:
 def slurm(lab: Lab, *argv: str, code: int | None = 0, **extra: Any) -> Play:
     arguments = ["-e", json.dumps(extra)] if extra else []
     done = lab.play("playbooks/slurm.yml", *argv, *arguments)
-    assert code is None or done.code == code, done.text[-6000:]
+    assert code is None or done.code == code, messages(done) or done.text[-4000:]
     return done
 
 
