@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import typing as t
 from pathlib import Path
 
@@ -29,6 +30,12 @@ def changed(name: str, old: str, new: str) -> Texts:
 
 
 LIMIT = changed("slurm.conf", "Default=YES MaxTime=INFINITE", "Default=YES MaxTime=1-00:00:00")
+
+
+@pytest.fixture(autouse=True)
+def no_sync(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hundred small files on a busy disk take their time."""
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
 @pytest.fixture
