@@ -177,7 +177,7 @@ why:
   elements: str
   sample: ["partition train: reconfigure"]
 version:
-  description: Release family of Slurm on the host.
+  description: Release family of Slurm on the host; empty for V(dbd) and V(login), where nothing depends on it.
   returned: success
   type: str
   sample: "24.11"

@@ -29,7 +29,7 @@ def _result(request: Request, node: Node, plan: Plan, after: Node | None) -> dic
         "commands": [list(step.command) for step in plan.steps],
         "steps": [step.as_dict() for step in plan.steps],
         "action": plan.action, "compute_action": plan.compute_action, "why": list(plan.why),
-        "version": str(node.version),
+        "version": str(node.version or ""),
         "diff": {"before": _shown(old), "after": _shown(new)},
     }
 

@@ -24,8 +24,11 @@ _WORDS = ("active", "activating", "reloading", "inactive", "failed", "deactivati
 # -- read -------------------------------------------------------------------------------------------------
 
 
-def _version(machine: Machine, request: Request) -> versions.Version:
-    program = request.daemon or "scontrol"
+def _version(machine: Machine, request: Request) -> versions.Version | None:
+    """Of the roles whose action depends on it. Other programs say it only when they have read their files."""
+    program = request.daemon
+    if request.role not in ("controller", "compute"):
+        return None
     asked = machine.tool(program, "-V")
     try:
         if asked.state == "ok":

@@ -14,9 +14,9 @@ State = t.Literal["installed", "active"]
 Action = t.Literal["none", "reconfigure", "restart"]
 # The stronger includes the weaker.
 ACTIONS: tuple[Action, ...] = ("none", "reconfigure", "restart")
-# Role to its daemon, and to the program that says its version.
+# Role to its daemon, which also says its version; and the package of both.
 DAEMONS = {"controller": "slurmctld", "dbd": "slurmdbd", "compute": "slurmd", "login": ""}
-PACKAGES = {"slurmctld": "slurmctld", "slurmdbd": "slurmdbd", "slurmd": "slurmd", "scontrol": "slurm-client"}
+PACKAGES = {"slurmctld": "slurmctld", "slurmd": "slurmd"}
 # Stands from before the first file is replaced until the daemon has taken them over; /run is empty after a boot, which
 # starts the daemons anyway.
 # One for each role, as a host may have several.
@@ -91,7 +91,7 @@ class Node:
     ``kept`` has the texts that a run before has replaced, while the daemons have not taken the new ones over.
     """
 
-    version: Version
+    version: Version | None
     files: t.Mapping[str, Present] = field(default_factory=dict)
     services: t.Mapping[str, str] = field(default_factory=dict)
     pending: Pending | None = None

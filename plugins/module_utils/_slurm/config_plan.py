@@ -75,7 +75,11 @@ def _writes(request: Request, node: Node) -> list[tuple[str, str]]:
 def _need(request: Request, node: Node) -> tuple[Action, Action, list[str]]:
     """What the daemon of this role and the slurmd of all nodes need, by what differs and what a run before left."""
     found = config_changes.changes(*_files(request, node))
-    controller, compute, why = config_changes.decide(node.version, found)
+    controller: Action = "none"
+    compute: Action = "none"
+    why: list[str] = []
+    if node.version is not None:
+        controller, compute, why = config_changes.decide(node.version, found)
     if request.role == "dbd":
         is_its = any(change.kind == "dbd" for change in found)
         action: Action = "restart" if is_its else "none"

@@ -21,6 +21,8 @@ _COMPLAINT = re.compile(r"\b(?:fatal|error)\b", re.IGNORECASE)
 _SHOWN = re.compile(r"^\s*([A-Za-z][A-Za-z0-9_]*)\s*=\s*(.*?)\s*$")
 # Lines of the daemon's own words that are shown.
 _LINES = 6
+# Files with lines of Key=Value. Others lie beside them, such as plugstack.conf, with a form of their own.
+_READ = ("slurm.conf", "aidc-", "gres.conf", "cgroup.conf", "topology.conf")
 # Of another file than slurm.conf, which may have a secret beside it.
 _NOT_COPIED = ("slurmdbd",)
 
@@ -39,7 +41,7 @@ def _fill(machine: Machine, request: Request, folder: Path) -> None:
 def _lost_includes(machine: Machine, request: Request, folder: Path) -> list[Problem]:
     """Slurm waits a minute for each file that it shall include and that is not there."""
     found = []
-    for path in sorted(folder.glob("*.conf")):
+    for path in sorted(path for path in folder.glob("*.conf") if path.name.startswith(_READ)):
         try:
             names = [line.pairs[0][1] for line in config_parse.lines(path.read_text(encoding="utf-8", errors="replace"))
                      if line.first == "include"]
@@ -94,13 +96,19 @@ def _is_active(machine: Machine, name: str) -> bool:
 
 
 def _answers(machine: Machine, name: str) -> bool:
-    """slurmctld is up when it answers; a backup that waits for its turn answers, too."""
+    """slurmctld is up when it answers; a backup that waits for its turn answers, too.
+
+    With a backup the other one's answer is none of ours, where ping names us at all.
+    """
     if not _is_active(machine, name):
         return False
     if name != "slurmctld":
         return True
     asked = machine.tool("scontrol", "ping")
-    return asked.state == "ok" and " is UP" in asked.stdout
+    own = (read_text(machine.path("/proc/sys/kernel/hostname")) or "").strip().split(".")[0]
+    lines = asked.stdout.splitlines()
+    ours = [line for line in lines if own and f" at {own} is " in line] or lines
+    return asked.state == "ok" and any(line.endswith(" is UP") for line in ours)
 
 
 def wait(machine: Machine, request: Request, name: str) -> Problem | None:

@@ -87,8 +87,9 @@ DEFAULTS: Pairs = {
     "SlurmctldTimeout": "120",
     "SlurmdTimeout": "300",
     "SlurmdSpoolDir": "/var/spool/slurmd",
-    "SlurmctldPidFile": "/run/slurmctld.pid",
-    "SlurmdPidFile": "/run/slurmd.pid",
+    # In the folders that their units make (Debian, SchedMD).
+    "SlurmctldPidFile": "/run/slurmctld/slurmctld.pid",
+    "SlurmdPidFile": "/run/slurm/slurmd.pid",
     "SlurmctldLogFile": "/var/log/slurm/slurmctld.log",
     "SlurmdLogFile": "/var/log/slurm/slurmd.log",
 }

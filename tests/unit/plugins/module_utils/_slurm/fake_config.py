@@ -32,11 +32,12 @@ class SlurmHost:
         ids = f"{user.pw_uid}:{user.pw_gid}"
         # Root first, so that each number is root's to the reader; slurm is the same one, as tests may not chown.
         self.node.put("/etc/passwd", f"root:x:{ids}::/root:/bin/sh\nslurm:x:{ids}::/:/bin/false\n")
+        self.node.put("/proc/sys/kernel/hostname", "ctl1\n")
         (root / ETC[1:]).mkdir(parents=True)
         answers: dict[tuple[str, ...], t.Callable[[tuple[str, ...]], Result]] = {
-            ("slurmctld", "-V"): self._version, ("slurmdbd", "-V"): self._version, ("slurmd", "-V"): self._version,
-            ("scontrol", "-V"): self._version, ("systemctl", "show"): self._show,
-            ("systemctl", "restart"): self._restart,
+            # slurmdbd and scontrol say nothing before they have a file to read.
+            ("slurmctld", "-V"): self._version, ("slurmd", "-V"): self._version,
+            ("systemctl", "show"): self._show, ("systemctl", "restart"): self._restart,
             ("scontrol", "reconfigure"): self._reconfigure, ("scontrol", "ping"): self._ping,
             ("scontrol", "show", "config"): self._config, ("sinfo",): self._sinfo, ("env",): self._read,
             ("journalctl",): lambda call: ok("".join(f"{line}\n" for line in self.log)),
@@ -92,7 +93,8 @@ class SlurmHost:
         return ok()
 
     def _ping(self, _call: tuple[str, ...]) -> Result:
-        return ok(f"Slurmctld(primary) at ctl1 is {'UP' if self.running is not None else 'DOWN'}\n")
+        up = "UP" if self.running is not None else "DOWN"
+        return ok(f"Slurmctld(primary) at ctl1 is {up}\nSlurmctld(backup) at ctl2 is UP\n")
 
     def _lines(self, files: Texts) -> list[config_parse.Line]:
         return config_parse.lines(files.get("slurm.conf", ""))

@@ -13,7 +13,7 @@ from ansible_collections.aidc.gpu_cluster.plugins.module_utils._host.runner impo
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._slurm import config_configure, config_io
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._slurm.model import HEADER
 
-from tests.unit.plugins.fake import failed
+from tests.unit.plugins.fake import failed, ok
 
 from . import fleet
 from .fake_config import ETC, SlurmHost, Texts
@@ -358,6 +358,19 @@ def test_a_login_node_has_only_files(host: SlurmHost) -> None:
     real = host.call(FILES, role="login")
     assert real["action"] == "none" and host.acts() == [] and host.files() == FILES
     assert host.call(FILES, role="login")["changed"] is False
+
+
+def test_files_of_another_form_beside_ours(host: SlurmHost) -> None:
+    host.node.put(f"{ETC}/plugstack.conf", "include /etc/slurm/plugstack.conf.d/*.conf\nrequired x.so\n")
+    assert host.call(FILES)["changed"] is True
+
+
+def test_the_answer_of_the_other_controller_is_not_ours(done: SlurmHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    """systemd says active, and slurmctld does not answer; its backup does."""
+    done.node.override[("scontrol", "ping")] = lambda call: ok(
+        "Slurmctld(primary) at ctl1 is DOWN\nSlurmctld(backup) at ctl2 is UP\n")
+    with pytest.raises(AidcError, match="slurmctld.service: got no answer within 60 s"):
+        done.call(changed("slurm.conf", "SwitchType=switch/nvidia_imex\n", ""))
 
 
 def test_a_site_that_includes_our_files(host: SlurmHost) -> None:
