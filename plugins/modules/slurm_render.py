@@ -54,6 +54,7 @@ options:
     description:
       - Partitions, each with C(name), C(groups) (of the inventory; a group that is not there is left out), and maybe
         C(default), C(max_time) and C(options), a dictionary of more keys of C(PartitionName).
+      - An empty list is the default.
       - C(DefMemPerCPU), and for nodes with GPUs C(DefCpuPerGPU), are computed unless C(options) has a C(DefMemPer*). A
         job that asks for no memory would else get all of a node.
     type: list

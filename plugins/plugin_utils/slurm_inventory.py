@@ -35,7 +35,8 @@ def given(args: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any],
     found = {name: _plain(template(variables[f"{PREFIX}{name}"])) for name in render_argspec.RENDER
              if f"{PREFIX}{name}" in variables}
     found.update({name: value for name, value in args.items() if value is not None})
-    return {name: value for name, value in found.items() if value is not None}
+    # An empty list of partitions is a role's way to say nothing.
+    return {name: value for name, value in found.items() if value is not None and (name, value) != ("partitions", [])}
 
 
 def _values(hostvars: t.Any, host: str) -> Values:
@@ -64,16 +65,33 @@ def _records(folder: str | None, max_age_hours: float) -> tuple[dict[str, Values
     return {host: record["data"] for host, record in loaded.items()}, stale
 
 
+def _walk(group: t.Any) -> t.Iterator[str]:
+    yield from (str(host) for host in group.hosts)
+    for child in group.child_groups:
+        yield from _walk(child)
+
+
+def ordered(hostvars: t.Any, groups: t.Mapping[str, t.Sequence[str]], name: str) -> list[str]:
+    """Members of a group as they stand in the inventory.
+
+    The engine's own list of a group whose members come through two levels of groups has another order in each run, as
+    it goes through sets; and another order would be another configuration.
+    """
+    known = getattr(getattr(hostvars, "_inventory", None), "groups", {})
+    if name not in known:
+        return [str(host) for host in groups.get(name, ())]
+    return list(dict.fromkeys(_walk(known[name])))
+
+
 def inventory(hostvars: t.Any, groups: t.Mapping[str, t.Sequence[str]], folder: str | None,
               args: t.Mapping[str, t.Any]) -> Inventory:
     """Members and their order come from the groups, whatever a limit leaves of the play."""
     members = {str(name): [str(host) for host in hosts] for name, hosts in groups.items()}
-    hosts = members.get(COMPUTE, [])
+    hosts, controllers, dbd = (ordered(hostvars, groups, name) for name in (COMPUTE, CONTROLLER, DBD))
     pattern, leaves = re.compile(args["leaf_groups"]), {}
     for name, inside in members.items():
         if pattern.fullmatch(name):
             leaves.update({host: name for host in inside if host not in leaves})
     known, stale = _records(folder if args["use_records"] else None, args["max_age_hours"])
-    return Inventory({host: _values(hostvars, host) for host in hosts}, members,
-                     _hosts(hostvars, members.get(CONTROLLER, [])), _hosts(hostvars, members.get(DBD, [])), leaves,
-                     known, stale)
+    return Inventory({host: _values(hostvars, host) for host in hosts}, members, _hosts(hostvars, controllers),
+                     _hosts(hostvars, dbd), leaves, known, stale)
