@@ -30,6 +30,8 @@ class Finding:
     got: str
     wanted: str
     hint: str = ""
+    # An error for want of something that only the hosts can say.
+    is_unknown: bool = False
 
     def as_dict(self) -> dict[str, str]:
         return {"severity": self.severity, "object": self.object, "got": self.got, "wanted": self.wanted,

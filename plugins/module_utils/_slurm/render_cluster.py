@@ -171,7 +171,7 @@ def _nodes(args: Values, inventory: Inventory) -> tuple[tuple[t.Any, ...], list[
     found, nodes = Findings(), []
     for host, values in inventory.hosts.items():
         record = inventory.records.get(host)
-        if record is None:
+        if record is None and args["use_records"]:
             found.add("note", host, "fleet record", "none", "one of host_info", "run playbooks/discover.yml")
         elif host in inventory.stale:
             found.add("note", host, "fleet record", "an old one", "one of today", "run playbooks/discover.yml")
@@ -220,7 +220,8 @@ def render(args: Values, inventory: Inventory) -> Rendered:
     try:
         version = versions.parse(args["version"])
     except versions.VersionError as error:
-        bad.append(Finding("error", "slurm_version", str(error), "what `slurmctld -V` says"))
+        bad.append(Finding("error", "slurm_version", str(error), "what `slurmctld -V` says",
+                           is_unknown=not args["version"]))
         version = versions.OLDEST
     if version < versions.OLDEST:
         bad.append(Finding("error", "slurm_version", str(version), f"{versions.OLDEST} or later"))

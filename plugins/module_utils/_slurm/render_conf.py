@@ -38,12 +38,15 @@ def _scheduling(cluster: Cluster) -> Pairs:
 
 def _processes(cluster: Cluster) -> Pairs:
     """By what the hosts offer [simulation 0.2]: without cgroups nothing can be confined."""
+    # slurmctld 24.11 complains of figures that are gathered and not stored.
+    gather = "none" if cluster.dbd is None or cluster.settings.cgroup == "disabled" else "cgroup"
+    found = {"ProctrackType": "proctrack/cgroup", "TaskPlugin": "task/affinity,task/cgroup",
+             "JobAcctGatherType": f"jobacct_gather/{gather}",
+             # Contain is what pam_slurm_adopt needs [3.3].
+             "PrologFlags": "Alloc,Contain"}
     if cluster.settings.cgroup == "disabled":
-        return {"ProctrackType": "proctrack/linuxproc", "TaskPlugin": "task/none",
-                "JobAcctGatherType": "jobacct_gather/none", "PrologFlags": "Alloc"}
-    # Contain is what pam_slurm_adopt needs [3.3].
-    return {"ProctrackType": "proctrack/cgroup", "TaskPlugin": "task/affinity,task/cgroup",
-            "JobAcctGatherType": "jobacct_gather/cgroup", "PrologFlags": "Alloc,Contain"}
+        found.update(ProctrackType="proctrack/linuxproc", TaskPlugin="task/none", PrologFlags="Alloc")
+    return found
 
 
 def _topology(cluster: Cluster, plan: Plan) -> Pairs:
@@ -84,8 +87,9 @@ DEFAULTS: Pairs = {
     "SlurmctldTimeout": "120",
     "SlurmdTimeout": "300",
     "SlurmdSpoolDir": "/var/spool/slurmd",
-    "SlurmctldPidFile": "/run/slurmctld.pid",
-    "SlurmdPidFile": "/run/slurmd.pid",
+    # In the folders that their units make (Debian, SchedMD).
+    "SlurmctldPidFile": "/run/slurmctld/slurmctld.pid",
+    "SlurmdPidFile": "/run/slurm/slurmd.pid",
     "SlurmctldLogFile": "/var/log/slurm/slurmctld.log",
     "SlurmdLogFile": "/var/log/slurm/slurmd.log",
 }
@@ -153,7 +157,7 @@ def _memory_options(nodes: t.Sequence[Node], limit_mib: int) -> Pairs:
     """
     found = {"DefMemPerCPU": str(max(1, min((node.memory_mib - limit_mib) // node.cpus for node in nodes)))}
     if all(node.gpus for node in nodes):
-        found["JobDefaults"] = f"DefCpuPerGPU={max(1, min(node.cpus // node.gpus for node in nodes))}"
+        found["DefCpuPerGPU"] = str(max(1, min(node.cpus // node.gpus for node in nodes)))
     return found
 
 

@@ -56,7 +56,7 @@ def dbd(cluster: Cluster) -> str:
     pairs = {
         "AuthType": "auth/munge", "DbdHost": host.name if host else "",
         **({"DbdAddr": host.address} if host and host.address else {}),
-        "SlurmUser": settings.user, "LogFile": "/var/log/slurm/slurmdbd.log", "PidFile": "/run/slurmdbd.pid",
+        "SlurmUser": settings.user, "LogFile": "/var/log/slurm/slurmdbd.log", "PidFile": "/run/slurmdbd/slurmdbd.pid",
         "StorageType": "accounting_storage/mysql", "StorageHost": settings.database_host,
         "StorageUser": settings.database_user, "StorageLoc": settings.database_name,
     }

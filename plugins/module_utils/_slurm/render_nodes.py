@@ -22,6 +22,7 @@ VARIABLES = (CLASS_VARIABLE, "slurm_node_address", "nvlink_domain", "node_class_
              "node_class_gpu_count", "node_class_nvlink_domain_trays")
 # Kernels differ by a few MiB in what they leave (3.3), so RealMemory is a whole number of GiB below what was measured.
 _GRAIN_MIB = 1024
+FACTS = "facts for NodeName"
 _HINT = "run playbooks/discover.yml, or set it in slurm_node of the class or the host"
 
 
@@ -35,7 +36,8 @@ class Findings:
         self.hosts.setdefault((severity, what, str(got), str(wanted), hint), []).append(host)
 
     def all(self) -> list[Finding]:
-        return [Finding(t.cast("Severity", severity), f"{hostlist.compress(hosts)}: {what}", got, wanted, hint)
+        return [Finding(t.cast("Severity", severity), f"{hostlist.compress(hosts)}: {what}", got, wanted, hint,
+                        is_unknown=what == FACTS)
                 for (severity, what, got, wanted, hint), hosts in self.hosts.items()]
 
 
@@ -131,7 +133,7 @@ def node(host: str, values: Values, record: Values | None, reserve_mib: int, lea
     want = _shape(host, values, have, found)
     missing = [name for name in KEYS[:4] if not want[name]]
     if missing:
-        found.add("error", host, "facts for NodeName", f"no {', '.join(missing)}", "them in the class or the record",
+        found.add("error", host, FACTS, f"no {', '.join(missing)}", "them in the class or the record",
                   _HINT)
     if want["architecture"] not in ARCHITECTURES:
         found.add("error", host, "architecture", want["architecture"] or "none", " or ".join(ARCHITECTURES),

@@ -13,6 +13,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible_collections.aidc.gpu_cluster.plugins.action.slurm_render import ActionModule
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._fleet import record as records
+from ansible_collections.aidc.gpu_cluster.plugins.plugin_utils import slurm_inventory
 
 from tests.unit.plugins.module_utils._slurm import fleet
 
@@ -92,6 +93,21 @@ def test_errors_fail_with_all_of_them_and_no_files(run: t.Callable[..., t.Any]) 
                  "nvlink_domain nvl1: got 18 nodes, wanted slurm_block_size (99) or more", ". Nothing was rendered."):
         assert text in result["msg"]
     assert len([finding for finding in result["findings"] if finding["severity"] == "error"]) > 3
+
+
+class Group:
+    def __init__(self, hosts: t.Sequence[str] = (), children: t.Sequence[t.Any] = ()) -> None:
+        self.hosts, self.child_groups = list(hosts), list(children)
+
+
+def test_the_order_is_that_of_the_inventory_and_not_the_engines() -> None:
+    leaf1, leaf2 = Group(["g1", "g2"]), Group(["g3", "g2"])
+    compute = Group(["x"], [Group(children=[leaf1, leaf2]), Group(["l1"])])
+    hostvars = SimpleNamespace(_inventory=SimpleNamespace(groups={"slurm_compute": compute}))
+    assert slurm_inventory.ordered(hostvars, {"slurm_compute": ["l1", "g1"]}, "slurm_compute") == [
+        "x", "g1", "g2", "g3", "l1"]
+    assert slurm_inventory.ordered(hostvars, {"slurm_dbd": ["a"]}, "slurm_dbd") == ["a"]
+    assert slurm_inventory.ordered(hostvars, {}, "slurm_dbd") == []
 
 
 @pytest.mark.parametrize(("args", "variables", "text"), [
