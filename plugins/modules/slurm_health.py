@@ -46,7 +46,8 @@ options:
     description:
       - What is checked. V(gpus) only with O(gpus).
       - V(ports) is the RDMA state of each port of the intent; V(addresses), V(mtu), V(qos) and V(gid) are what differs
-        from the intent, V(mtu) with all that M(aidc.gpu_cluster.mlx5_port) was told.
+        from the intent, V(mtu) with all that M(aidc.gpu_cluster.mlx5_port) was told. V(ports) and the checks before it
+        read files, the rest asks tools.
     type: list
     elements: str
     choices: [memlock, disk, gpus, ports, addresses, mtu, qos, gid]

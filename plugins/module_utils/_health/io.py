@@ -4,6 +4,8 @@
 """Make the checks of one run, and keep what is remembered of them."""
 from __future__ import annotations
 
+import dataclasses
+import re
 import typing as t
 from datetime import datetime, timezone
 
@@ -19,8 +21,11 @@ from .._intent.model import PATH, TIME_FORMAT, Intent
 from . import files
 from .model import DRIFT_CHECKS, FILE_CHECKS, STATE, Memory, Options, Result, memory_text
 
-# Section of the intent -> our check. What the boot tool calls "ports" is the check of that name here.
-_SECTIONS = {"rail_network": "addresses", "mlx5_port": "mtu", "roce_qos": "qos", "roce_gid": "gid"}
+# Check -> sections of the intent that are about it. What the boot tool calls "ports" is the check of that name here.
+_SECTIONS = {"addresses": ("rail_network",), "mtu": ("mlx5_port", "rail_network"), "qos": ("roce_qos",),
+             "gid": ("roce_gid",)}
+# Words of the boot tool about how it looked.
+_HINT = re.compile(r" \(read back[^)]*\)")
 Told = t.Callable[[t.Sequence[str]], None]
 Have = t.Callable[[Result], None]
 
@@ -45,10 +50,20 @@ def _file_check(machine: Machine, options: Options, name: str, intent: tuple[Int
 def _drift(machine: Machine, intent: Intent) -> list[Drift]:
     # Python compiles what a zip holds at each start, and most of it is behind this import: a prolog does without.
     from .._boot import io as boot_io
+    from .._rail.io import Once
 
+    # The sections ask the same tools; one run of the program is one moment.
+    machine = dataclasses.replace(machine, run=Once(machine.run))
     # Somebody who changes the host right now holds the lock: what differs meanwhile is no drift.
     with host_lock(machine, "aidc-health", 0.0):
         return list(boot_io.one_round(machine, intent, BootReason("hand"), True).drift)
+
+
+def _check_of(drift: Drift) -> str:
+    """The role of rail_network sets the MTU of the rails, too."""
+    if drift.section == "mlx5_port" or (drift.section == "rail_network" and "MTU" in drift.what):
+        return "mtu"
+    return next((check for check, sections in _SECTIONS.items() if drift.section in sections), "")
 
 
 def _drift_results(machine: Machine, names: t.Sequence[str], intent: tuple[Intent | None, str]) -> list[Result]:
@@ -61,10 +76,11 @@ def _drift_results(machine: Machine, names: t.Sequence[str], intent: tuple[Inten
         return [Result(name, None, error.problems[0].text()) for name in names]
     found = []
     for name in names:
-        section = next(section for section, check in _SECTIONS.items() if check == name)
-        texts = [one.what for one in drift if one.section == section]
-        has = section in known.sections
-        found.append(Result(name, not texts if has else None, ", ".join(texts) if has else f"no section {section}"))
+        texts = [_HINT.sub("", one.what) for one in drift if _check_of(one) == name]
+        if any(section in known.sections for section in _SECTIONS[name]):
+            found.append(Result(name, not texts, ", ".join(texts)))
+        else:
+            found.append(Result(name, None, f"the intent has no section {_SECTIONS[name][0]}"))
     return found
 
 

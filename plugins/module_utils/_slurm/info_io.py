@@ -38,10 +38,9 @@ class _Reader:
         self.machine = machine
         self.missing: list[Problem] = []
 
-    def ask(self, parser: t.Callable[[str], T], default: T, *argv: str) -> T:
+    def ask(self, parser: t.Callable[[str], T], *argv: str) -> T | None:
         result = self.machine.tool(*argv)
-        found = result.parsed(parser, self.missing, "an answer", HINTS.get(result.state, HINTS["failed"]))
-        return default if found is None else found
+        return result.parsed(parser, self.missing, "an answer", HINTS.get(result.state, HINTS["failed"]))
 
     def versions(self) -> Data:
         """Of the programs that are installed here; one that is not installed is no problem on this host."""
@@ -54,8 +53,8 @@ class _Reader:
         return found
 
     def daemons(self) -> Data:
-        return self.ask(info_parse.units, {}, "systemctl", "show", "-p", "Id,LoadState,ActiveState,UnitFileState",
-                        *(f"{name}.service" for name in _DAEMONS))
+        return self.ask(info_parse.units, "systemctl", "show", "-p", "Id,LoadState,ActiveState,UnitFileState",
+                        *(f"{name}.service" for name in _DAEMONS)) or {}
 
     def nodes(self, only: t.Collection[str]) -> list[SlurmNode]:
         """All nodes, as JSON where scontrol has that."""
@@ -65,7 +64,7 @@ class _Reader:
         else:
             found = None
         if found is None and result.state not in ("missing", "timeout"):
-            found = self.ask(node_parse.text_nodes, [], "scontrol", "-o", "show", "node")
+            found = self.ask(node_parse.text_nodes, "scontrol", "-o", "show", "node")
         elif found is None:
             self.missing.append(Problem("scontrol show node", result.why(), "an answer", HINTS[result.state]))
         return [node for node in found or [] if not only or node.name in only]
@@ -89,7 +88,7 @@ class _Reader:
 
 
 def _config(reader: _Reader) -> Data:
-    values = reader.ask(info_parse.config, {}, "scontrol", "show", "config")
+    values = reader.ask(info_parse.config, "scontrol", "show", "config") or {}
     return {"config": values, "config_hash": info_parse.digest(values) if values else None,
             "config_files": reader.files()}
 
@@ -123,13 +122,13 @@ def read(machine: Machine, parts: t.Sequence[str] = PARTS, only: t.Collection[st
 def _cluster(reader: _Reader, parts: t.Sequence[str], only: t.Collection[str]) -> Data:
     found: Data = {}
     if "controllers" in parts:
-        found["controllers"] = reader.ask(info_parse.pings, [], "scontrol", "ping")
+        found["controllers"] = reader.ask(info_parse.pings, "scontrol", "ping") or []
     if "config" in parts:
         found.update(_config(reader))
     if "partitions" in parts:
-        found["partitions"] = reader.ask(info_parse.partitions, [], "scontrol", "-o", "show", "partition")
+        found["partitions"] = reader.ask(info_parse.partitions, "scontrol", "-o", "show", "partition") or []
     if "reservations" in parts:
-        found["reservations"] = reader.ask(info_parse.reservations, [], "scontrol", "-o", "show", "reservation")
+        found["reservations"] = reader.ask(info_parse.reservations, "scontrol", "-o", "show", "reservation") or []
     if "nodes" in parts:
         nodes = reader.nodes(only)
         found.update(nodes=[node.details() for node in nodes], summary=_summary(nodes))

@@ -26,7 +26,12 @@ def test_bytes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, asks: bool) -> N
     action._templar = SimpleNamespace(template=lambda value: value)
     action._connection = SimpleNamespace(_shell=SimpleNamespace(tmpdir=None, join_path=lambda *parts: "/".join(parts)))
     monkeypatch.setattr(ActionBase, "run", lambda *arguments: {})
-    action._execute_module = lambda **given: asked.append(given["module_args"]) or answers.pop(0)
+
+    def execute(**given: t.Any) -> dict[str, t.Any]:
+        asked.append(given["module_args"])
+        return answers.pop(0)
+
+    action._execute_module = execute
     action._make_tmp_path = lambda: "/tmp/of-the-task"
     action._transfer_file = lambda local, remote: sent.append((Path(local).read_bytes(), remote))
     action._fixup_perms2 = action._remove_tmp_path = lambda paths: None

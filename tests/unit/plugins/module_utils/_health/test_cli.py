@@ -44,8 +44,8 @@ class Host:
         self.node.put(CONFIG, Options(**given).text())
 
     def machine(self) -> Machine:
-        def run(argv: t.Sequence[str], seconds: float) -> Result:
-            return (self.slurm if argv[0] == "scontrol" else self.node).run(argv, seconds)
+        def run(argv: t.Sequence[str], timeout_seconds: float) -> Result:
+            return (self.slurm if argv[0] == "scontrol" else self.node).run(argv, timeout_seconds)
 
         return dataclasses.replace(self.node.machine(), run=run)
 

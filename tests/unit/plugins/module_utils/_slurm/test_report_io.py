@@ -27,7 +27,7 @@ class Tools:
         self.calls: list[tuple[str, ...]] = []
 
     def machine(self) -> Machine:
-        def run(argv: t.Sequence[str], seconds: float) -> Result:
+        def run(argv: t.Sequence[str], timeout_seconds: float) -> Result:
             self.calls.append(tuple(argv))
             name = argv[2] if argv[0] == "env" else argv[0]
             return replace(self.answers[name], argv=tuple(argv))
