@@ -116,11 +116,13 @@ def not_found(text: str) -> list[str]:
 def _json_node(one: Data) -> SlurmNode:
     if not isinstance(one.get("name"), str) or "state" not in one:
         raise ValueError("a node without name or state")
-    flags = one.get("state_flags")
+    flags, why = one.get("state_flags"), reason.parse(one.get("reason"))
+    # JSON names root where there is no reason.
+    user = _none(one.get("reason_set_by_user")) if why.raw else ""
     following = one.get("next_state_after_reboot")
     return SlurmNode(
         one["name"], states.parse(one["state"], flags if isinstance(flags, list) else ()),
-        reason.parse(one.get("reason")), _none(one.get("reason_set_by_user")), _time(one.get("reason_changed_at")),
+        why, user, _time(one.get("reason_changed_at")),
         _none(one.get("hostname")), _none(one.get("address")), _none(one.get("gres")), _none(one.get("gres_used")),
         _number(one.get("cpus")), _number(one.get("real_memory")), _words(one.get("features")),
         _words(one.get("partitions")), _none(one.get("version") or one.get("slurmd_version")),
