@@ -169,15 +169,15 @@ def test_a_changed_partition_is_a_reconfiguration(first: Play, bare: Lab) -> Non
 
 def test_changed_gres_reaches_the_nodes(first: Play, bare: Lab) -> None:
     folder = bare.inventory / "host_vars"
-    folder.mkdir()
-    node = {"sockets": 2, "cores_per_socket": 32, "threads_per_core": 1, "memory_mib": 16384, "gpus": 2}
+    folder.mkdir(exist_ok=True)
+    node = {"sockets": 2, "cores_per_socket": 32, "threads_per_core": 1, "memory_mib": 16384, "gres_type": "ada"}
     before = starts(bare)
     for host in L40S:
         (folder / f"{host}.yml").write_text(yaml.safe_dump({"slurm_node": node}), encoding="utf-8")
     slurm(bare)
     idle(bare, NODES)
-    assert out(bare, CTL, "srun", "-p", "infer", "--gres=gpu:2", "printenv", "CUDA_VISIBLE_DEVICES") == "0,1"
-    assert bare.inside(CTL, "srun", "-p", "infer", "--gres=gpu:4", "true", check=False).returncode != 0
+    assert out(bare, CTL, "srun", "-p", "infer", "--gres=gpu:ada:4", "printenv", "CUDA_VISIBLE_DEVICES") == "0,1,2,3"
+    assert bare.inside(CTL, "srun", "-p", "infer", "--gres=gpu:l40s:1", "true", check=False).returncode != 0
     after = starts(bare)
     assert all(after[key] == before[key] for key in before if key.split()[0] in GB200 and key.endswith("munge"))
     assert slurm(bare).changed() == {}
