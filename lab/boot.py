@@ -29,6 +29,9 @@ DEVICES = {
     "null": (1, 3, 0o666), "zero": (1, 5, 0o666), "full": (1, 7, 0o666), "random": (1, 8, 0o666),
     "urandom": (1, 9, 0o666), "tty": (5, 0, 0o666),
 }
+# A GPU's device file is a character device: Slurm takes no other (tried on 24.11). The number is that of /dev/null, as
+# 195, which is NVIDIA's, would open the machine's own GPU.
+GPU_DEVICE = (1, 3, 0o666)
 DEVICE_LINKS = {
     "ptmx": "pts/ptmx", "fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2",
 }
@@ -154,7 +157,8 @@ def mount_dev(plan: Plan) -> None:
     dev = plan.root / "dev"
     sc.mount("dev", str(dev), "tmpfs", sc.MS_NOSUID, "mode=755,size=4m")
     os.umask(0)
-    for name, (major, minor, mode) in DEVICES.items():
+    gpus = {f"nvidia{number}": GPU_DEVICE for number in range(len(plan.spec.gpus) if plan.spec else 0)}
+    for name, (major, minor, mode) in {**DEVICES, **gpus}.items():
         os.mknod(dev / name, 0o020000 | mode, os.makedev(major, minor))
     os.umask(0o022)
     for name in ("pts", "shm", "mqueue"):

@@ -6,7 +6,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ FLEETS = Path(__file__).parent / "fleets"
 # An interface name has at most 15 characters, and the fabric's end of a rail is called HOST-rN.
 HOST_NAME = re.compile(r"^[a-z][a-z0-9]{0,10}$")
 NO_HARDWARE = "login"
-KEYS = ("management", "leaves", "hosts", "jump")
+KEYS = ("management", "leaves", "hosts", "jump", "groups")
 SUDO = ("free", "password")
 
 
@@ -47,6 +47,8 @@ class Fleet:
     hosts: tuple[Host, ...]
     # The host through which all others are reached; None: all directly.
     jump: str | None = None
+    # Inventory groups beside the classes: hosts or classes in each.
+    groups: dict[str, list[str]] = field(default_factory=dict)
 
     def management_address(self, host: Host) -> str:
         return str(self.management[host.number])
@@ -123,6 +125,17 @@ def _mapping(path: Path) -> dict[str, Any]:
     return data
 
 
+def _groups(path: Path, data: Any, known: list[str]) -> dict[str, list[str]]:
+    if not isinstance(data, dict) or not all(isinstance(members, list) and members for members in data.values()):
+        raise FleetError(f"{path}: groups: got {data!r}, wanted a list of hosts and classes for each name")
+    for name, members in data.items():
+        if name in known:
+            raise FleetError(f"{path}: groups.{name}: got the name of a host or class, wanted one of its own")
+        for member in members:
+            _one_of(f"{path}: groups.{name}", member, known)
+    return data
+
+
 def load(path: Path, classes: set[str]) -> Fleet:
     """Read ``path``; ``classes`` are the known hardware shapes. Raises FleetError."""
     data = _mapping(path)
@@ -146,4 +159,5 @@ def load(path: Path, classes: set[str]) -> Fleet:
     jump = data.get("jump")
     if jump is not None:
         _one_of(f"{path}: jump", jump, names)
-    return Fleet(path, management, leaves, hosts, jump)
+    groups = _groups(path, data.get("groups") or {}, [*names, *sorted({host.node_class for host in hosts})])
+    return Fleet(path, management, leaves, hosts, jump, groups)

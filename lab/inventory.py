@@ -85,6 +85,10 @@ def hosts_file(instance: Instance, fleet: Fleet, config: Path) -> dict[str, Any]
             entry["ansible_become_password"] = "{{ lookup('ansible.builtin.file', '%s') }}" % (
                 instance.dir / "become_password")
         group["hosts"][host.name] = entry
+    for name, members in fleet.groups.items():
+        kinds = {"children": [one for one in members if one in children],
+                 "hosts": [one for one in members if one not in children]}
+        children[name] = {kind: dict.fromkeys(found) for kind, found in kinds.items() if found}
     return {"all": {
         "vars": {
             "ansible_user": USER,

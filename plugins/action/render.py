@@ -25,7 +25,8 @@ class ActionModule(ActionBase):
         strangers = [host for host in args["hosts"] if host not in variables["hostvars"]]
         if strangers:
             raise AnsibleActionFail(f"render: hosts: got {', '.join(strangers)}, wanted hosts of the inventory")
-        fleet = rendering.Fleet(variables["hostvars"], args["hosts"], args["owner"], self._loader)
+        fleet = rendering.Fleet(variables["hostvars"], args["hosts"], args["owner"], self._loader,
+                                variables["groups"])
         files = fleet.files()
         if fleet.problems:
             raise AnsibleActionFail("; ".join(dict.fromkeys(fleet.problems)))

@@ -195,6 +195,15 @@ cpu:
       description: NUMA nodes that have processors.
       type: int
       sample: 2
+memory:
+  description: Main memory.
+  returned: always
+  type: dict
+  contains:
+    total_mib:
+      description: MiB that the kernel has (C(MemTotal)); on GB200 with the GPUs' memory if that is NUMA nodes. Or null.
+      type: int
+      sample: 982400
 gpus:
   description: GPUs of NVIDIA on the PCI bus, with a driver or without, in the order of their addresses.
   returned: always

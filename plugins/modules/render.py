@@ -12,6 +12,9 @@ description:
   - Renders for each host the firmware parameters, rail addresses, files of the network manager, port settings, QoS and
     GID that the roles want, and the files of package repositories; for each pool the command, the environment and the
     files of the gate's run. No host is contacted.
+  - With hosts in the group C(slurm_compute) also Slurm's files, as M(aidc.gpu_cluster.slurm_render) makes them without
+    the fleet record, below C(cluster), and its findings. What only the hosts can say (the version of Slurm, processors,
+    memory), must stand in the inventory; else there are only the findings.
   - The roles' own tasks say what their modules would be given, and the modules' own code makes files and settings of
     it.
   - What only a host knows stands as a placeholder - C(<netdev:PCI>), C(<rdma:PCI>), C(<host-key:HOST>), C(<release>).

@@ -12,7 +12,9 @@ from pathlib import Path
 PACKAGE = "aidc_fabric"
 START = ("_boot", "cli")
 SHEBANG = b"#!/usr/bin/python3\n"
-MAIN = f"import sys\n\nfrom {PACKAGE}.{'.'.join(START)} import main\n\nsys.exit(main())\n"
+# The health program is packed in the same way.
+HEALTH_PACKAGE, HEALTH_START = "aidc_health", ("_health", "cli")
+MAIN = "import sys\n\nfrom {package}.{start} import main\n\nsys.exit(main())\n"
 # The first moment that a zip can name: the same code gives the same bytes.
 _TIME = (1980, 1, 1, 0, 0, 0)
 _MODE = 0o100644 << 16
@@ -63,15 +65,15 @@ def modules(root: Path, start: Name = START) -> dict[Name, bytes]:
     return found
 
 
-def build(root: Path) -> bytes:
-    """The archive of the code below ``root`` (plugins/module_utils).
+def build(root: Path, start: Name = START, package: str = PACKAGE) -> bytes:
+    """The archive of the code below ``root`` (plugins/module_utils) that ``start`` needs.
 
     Stored and not packed, as packed bytes differ with zlib's version.
     """
-    files = {f"{PACKAGE}/{'/'.join(name)}.py": source for name, source in modules(root).items()}
-    packages = {PACKAGE, *(path.rpartition("/")[0] for path in files)}
-    files.update({f"{package}/__init__.py": b"" for package in packages})
-    files["__main__.py"] = MAIN.encode()
+    files = {f"{package}/{'/'.join(name)}.py": source for name, source in modules(root, start).items()}
+    packages = {package, *(path.rpartition("/")[0] for path in files)}
+    files.update({f"{folder}/__init__.py": b"" for folder in packages})
+    files["__main__.py"] = MAIN.format(package=package, start=".".join(start)).encode()
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w", zipfile.ZIP_STORED) as archive:
         for path in sorted(files):

@@ -17,7 +17,8 @@ from ansible_collections.aidc.gpu_cluster.plugins.module_utils._site import rend
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._site.variables import off
 from ansible_collections.aidc.gpu_cluster.plugins.modules import nccl_test
 
-from .role_tasks import HostView, Role
+from . import rendering_slurm, slurm_inventory
+from .role_tasks import ROOT, HostView, Role
 
 SOURCES, GATE = "package_sources", "nccl_gate"
 NAMES = (SOURCES, *render.ROLES, GATE)
@@ -41,9 +42,10 @@ def below(folder: str, path: str) -> str:
 class Fleet:
     """``hostvars`` is the engine's; the hosts are in the order of the inventory."""
 
-    def __init__(self, hostvars: t.Any, hosts: t.Sequence[str], owner: str, loader: t.Any) -> None:
-        self.owner = owner
-        roles = [Role(name, loader) for name in NAMES]
+    def __init__(self, hostvars: t.Any, hosts: t.Sequence[str], owner: str, loader: t.Any,
+                 groups: t.Mapping[str, t.Sequence[str]] | None = None) -> None:
+        self.owner, self.hostvars, self.groups = owner, hostvars, groups or {}
+        roles = [Role(name, loader) for name in (*NAMES, rendering_slurm.ROLE) if (ROOT / "roles" / name).is_dir()]
         self.roles = {role.name: role for role in roles}
         raw = {host: hostvars.raw_get(host) for host in hosts}
         known = {"hostvars": hostvars, "ansible_check_mode": False,
@@ -69,7 +71,23 @@ class Fleet:
         for pool in dict.fromkeys(str(view.value("nccl_gate_pool")) for view in self.views.values()):
             if pool:
                 found.update(self._pool(pool))
+        found.update(self._cluster())
         return found
+
+    def _cluster(self) -> Files:
+        """Slurm's files, where the inventory has the groups."""
+        view = next(iter(self.views.values()), None)
+        if view is None or not self.groups.get(slurm_inventory.COMPUTE):
+            return {}
+        try:
+            rendered = rendering_slurm.render(self.hostvars, self.groups, view, self.roles.get(rendering_slurm.ROLE))
+        except (render.RenderError, AnsibleError) as error:
+            self.problems.append(f"slurm: {error}")
+            return {}
+        self.problems += [f"slurm: {finding.text()}" for finding in rendered.errors if not finding.is_unknown]
+        files = {} if rendered.errors else {below("cluster", f"etc/slurm/{name}"): text
+                                            for name, text in rendered.files.items()}
+        return {"cluster/findings.yml": as_yaml([finding.as_dict() for finding in rendered.findings]), **files}
 
     def _host(self, host: str) -> Files:
         view, folder, settings = self.views[host], f"hosts/{host}", {}

@@ -78,6 +78,11 @@ def _cpu(machine: Machine, sysfs: Sysfs) -> dict[str, t.Any]:
             "threads": threads or None, "sockets": len(packages) or None, "numa_nodes": len(nodes) or None}
 
 
+def _memory(machine: Machine) -> dict[str, t.Any]:
+    """As slurmd counts it: all pages of the kernel, with the memory of GPUs that are NUMA nodes."""
+    return {"total_mib": parse.memory_mib(_text(machine, "/proc/meminfo") or "")}
+
+
 def _dmi(sysfs: Sysfs) -> dict[str, t.Any] | None:
     found = {name: sysfs.read(f"class/dmi/id/{file}").or_none() for name, file in _DMI.items()}
     return found if any(found.values()) else None
@@ -135,6 +140,7 @@ def read(machine: Machine, process: Process | None = None, paths: t.Sequence[str
     identity = _identity(machine, process)
     data = {
         "os": _operating_system(machine, notes), **identity, "dmi": _dmi(sysfs), "cpu": _cpu(machine, sysfs),
+        "memory": _memory(machine),
         "gpus": [gpu.as_data() for gpu in gpus], "nics": [nic.as_data() for nic in nics],
         "nvlink_domain": tools.nvlink(machine, notes, bool(gpus)), "drivers": drivers, **network,
         "default_routes": [dataclasses.asdict(route) for route in routes], "lldp": tools.lldp(machine, notes),

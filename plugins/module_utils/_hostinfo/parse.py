@@ -64,6 +64,12 @@ def nvidia_version(text: str) -> dict[str, t.Any]:
     return {"version": match.group(1), "flavour": "open" if "Open Kernel Module" in first else "proprietary"}
 
 
+def memory_mib(text: str) -> int | None:
+    """MemTotal of /proc/meminfo."""
+    found = re.search(r"^MemTotal:\s+([0-9]+) kB$", text, re.MULTILINE)
+    return int(found[1]) // 1024 if found else None
+
+
 def cpu_model(text: str) -> str | None:
     """Name of the first processor in /proc/cpuinfo."""
     values: dict[str, str] = {}

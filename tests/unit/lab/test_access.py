@@ -14,6 +14,7 @@ from lab import fleet, guest, inventory
 from lab.guest import Keys
 from lab.instance import Instance
 
+ROOT = Path(__file__).resolve().parents[3]
 CLASSES = {"gb200", "l40s", "epyc9754"}
 FLEET = fleet.load(fleet.fleet_path("default"), CLASSES)
 ACCESS = fleet.load(fleet.fleet_path("access"), CLASSES)
@@ -114,3 +115,10 @@ def test_proxy_command_says_one_line_when_it_fails(arguments: list[str], message
     assert done.returncode == 1
     assert message in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_groups_of_the_fleet_file_hold_hosts_and_classes(instance: Instance) -> None:
+    slurm = fleet.load(ROOT / "tests/integration/fleets/slurm.yml", CLASSES)
+    children = inventory.hosts_file(instance, slurm, instance.dir / "ssh_config")["all"]["children"]
+    assert children["slurm_controller"] == {"hosts": {"sctl": None}}
+    assert children["slurm_compute"] == {"children": {"gb200": None, "l40s": None}}

@@ -53,6 +53,9 @@ def test_addresses_come_from_the_place_in_the_file(tmp_path: Path) -> None:
     (("leaf: leaf1,", "leaf: leaf1, persona: arch,"), r"hosts\[1\].persona: got 'arch', wanted one of debian13"),
     (("leaf: leaf1,", "leaf: leaf1, sudo: never,"), r"hosts\[1\].sudo: got 'never', wanted one of free, password"),
     (("leaves:", "jump: gate9\nleaves:"), "jump: got 'gate9', wanted one of login1, gb1"),
+    (("leaves:", "groups: {a: [gb9]}\nleaves:"), "groups.a: got 'gb9', wanted one of login1, gb1, gb200, login"),
+    (("leaves:", "groups: {gb200: [gb1]}\nleaves:"), "groups.gb200: got the name of a host or class"),
+    (("leaves:", "groups: {a: gb1}\nleaves:"), "groups: got .*, wanted a list of hosts and classes for each name"),
 ])
 def test_each_mistake_names_the_place(tmp_path: Path, change: tuple[str, str], message: str) -> None:
     assert change[0] in GOOD

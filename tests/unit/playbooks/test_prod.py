@@ -101,7 +101,8 @@ def test_the_site_that_it_says_it_is() -> None:
     assert sorted((name, domains.count(name)) for name in set(domains)) == [("nvl1", 18), ("nvl2", 18)]
     counts = {name: sum(len(data[leaf]["hosts"]) for leaf in data[name]["children"]) for name in HOSTS}
     assert counts == HOSTS
-    assert {values[host]["node_class_name"] for host in values} == set(HOSTS)
+    assert {values[host]["node_class_name"] for host in values if "node_class_name" in values[host]} == set(HOSTS)
+    assert set(data["slurm_compute"]["children"]) == set(HOSTS)
 
 
 def test_validate_names_every_mark_at_once() -> None:

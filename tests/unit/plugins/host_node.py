@@ -91,6 +91,7 @@ def gb200(root: Path) -> HostNode:
     node.put("/proc/sys/kernel/hostname", "gb200-1\n")
     node.put("/proc/sys/kernel/osrelease", "6.8.0-1024-nvidia-64k\n")
     node.put("/proc/cpuinfo", "processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd4f\n")
+    node.put("/proc/meminfo", "MemTotal:       1005977600 kB\nMemFree:        1 kB\n")
     for number in range(4):
         place = f"/sys/devices/system/cpu/cpu{number}/topology"
         node.put(f"{place}/thread_siblings_list", f"{number}\n")

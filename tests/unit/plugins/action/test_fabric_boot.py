@@ -12,9 +12,8 @@ from types import SimpleNamespace
 import pytest
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
-from ansible_collections.aidc.gpu_cluster.plugins.action import fabric_boot
 from ansible_collections.aidc.gpu_cluster.plugins.action.fabric_boot import ActionModule
-from ansible_collections.aidc.gpu_cluster.plugins.plugin_utils import boot_archive
+from ansible_collections.aidc.gpu_cluster.plugins.plugin_utils import boot_archive, packing
 
 DONE = {"changed": True, "before": {}, "after": {}, "commands": [["x"]], "steps": [], "diff": {}, "enabled": True,
         "drift": [], "drift_why": None}
@@ -51,7 +50,7 @@ class Run:
 def test_one_call_where_the_tool_is_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     run = Run(monkeypatch, {**DONE, "changed": False})
     result = run(aidc_state_dir=str(tmp_path))
-    data = boot_archive.build(fabric_boot.CODE)
+    data = boot_archive.build(packing.CODE)
     assert run.asked == [{"python": "/usr/bin/python3", "digest": hashlib.sha256(data).hexdigest()}]
     assert run.sent == [] and run.removed == []
     kept = json.loads(Path(result["record_file"]).read_text(encoding="utf-8"))
@@ -62,7 +61,7 @@ def test_the_bytes_are_sent_when_they_are_asked_for(monkeypatch: pytest.MonkeyPa
     run = Run(monkeypatch, ASK, DONE)
     assert run()["commands"] == [["x"]]
     assert run.asked[1]["source"] == "/tmp/of-the-task/aidc-fabric.pyz"
-    assert run.sent == [(boot_archive.build(fabric_boot.CODE), run.asked[1]["source"])] and len(run.removed) == 1
+    assert run.sent == [(boot_archive.build(packing.CODE), run.asked[1]["source"])] and len(run.removed) == 1
 
 
 def test_what_is_seen_in_check_mode_is_a_fact_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -73,9 +72,9 @@ def test_what_is_seen_in_check_mode_is_a_fact_too(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_tool_that_cannot_be_packed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken() -> t.NoReturn:
+    def broken(*names: t.Any) -> t.NoReturn:
         raise boot_archive.ArchiveError("_x imports ansible")
 
-    monkeypatch.setattr(fabric_boot, "packed", broken)
-    with pytest.raises(AnsibleActionFail, match="the boot tool cannot be packed: _x imports ansible"):
+    monkeypatch.setattr(packing, "packed", broken)
+    with pytest.raises(AnsibleActionFail, match="aidc-fabric.pyz cannot be packed: _x imports ansible"):
         Run(monkeypatch)()

@@ -41,6 +41,7 @@ def test_a_whole_tray(tray: HostNode) -> None:
     assert found["python"] == {"version": "3.12.3", "executable": "/usr/bin/python3.12"}
     # The processor without topology is offline; nodes 2 and 10 are the memory of GPUs.
     assert found["cpu"] == {"model": "Neoverse-V2", "cores": 4, "threads": 4, "sockets": 2, "numa_nodes": 2}
+    assert found["memory"] == {"total_mib": 982400}
     assert [(gpu["pci"], gpu["pci_id"], gpu["name"], gpu["numa_node"]) for gpu in found["gpus"]] == [
         (pci, "10de:2941", "GB200", number // 2) for number, pci in enumerate(GPUS)]
     assert [(nic["pci"], nic["kind"], nic["driver"], nic["numa_node"]) for nic in found["nics"]] == [

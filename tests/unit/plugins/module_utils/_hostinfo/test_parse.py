@@ -138,3 +138,10 @@ def test_getent() -> None:
     for bad in ("", "one\n", "no address here\n"):
         with pytest.raises(ValueError):
             parse.ahosts(bad)
+
+
+@pytest.mark.parametrize(("text", "mib"), [
+    ("MemTotal:       24683520 kB\nMemFree:  1 kB\n", 24105), ("", None), ("MemTotal: lots\n", None),
+    ("MemFree: 1 kB\n", None)])
+def test_memory(text: str, mib: int | None) -> None:
+    assert parse.memory_mib(text) == mib
