@@ -105,7 +105,7 @@ def test_a_reserve_of_a_host_wins() -> None:
 
 def test_a_host_of_no_known_shape_refuses_and_the_others_are_still_judged() -> None:
     inventory = fleet.prod()
-    del inventory.records["l40s-03"], inventory.records["l40s-04"]  # type: ignore[attr-defined]
+    del inventory.records["l40s-03"], inventory.records["l40s-04"]
     found = errors(inventory=inventory)
     assert found[0].startswith("l40s-[03-04]: facts for NodeName: got no sockets") and len(found) == 1
 
