@@ -215,7 +215,7 @@ def test_a_unit_that_cannot_be_started(host: SlurmHost, load: str) -> None:
 @pytest.mark.parametrize(("answer", "text"), [
     (Result((), "missing"), "slurmctld -V: got the program is not installed, wanted the version of Slurm "
                             r"\(the package slurmctld has it\)"),
-    (Result((), "ok", 0, "<html>"), "slurmctld -V: got got '<html>'"),
+    (Result((), "ok", 0, "<html>"), "slurmctld -V: got '<html>' is not a version"),
     (failed(1, "boom"), "exit status 1: boom"),
 ])
 def test_a_program_that_is_not_there(host: SlurmHost, answer: Result, text: str) -> None:

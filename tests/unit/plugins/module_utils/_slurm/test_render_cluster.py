@@ -19,7 +19,7 @@ PART = {"name": "p", "groups": ["gb200", "l40s", "epyc9754"]}
 
 
 @pytest.mark.parametrize(("given", "text"), [
-    ({"version": None}, "slurm_version: got got None, wanted a version of Slurm"),
+    ({"version": None}, "slurm_version: got 'nothing' is not a version of Slurm"),
     ({"version": "21.08.5"}, "slurm_version: got 21.08, wanted 22.05 or later"),
     ({"cluster_name": "My Cluster"}, "slurm_cluster_name: got My Cluster, wanted up to 40 of a-z"),
     ({"options": {"nodename": "x"}}, "slurm_options.nodename: got a key that follows from the inventory"),
