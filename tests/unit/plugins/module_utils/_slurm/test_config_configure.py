@@ -368,9 +368,9 @@ def test_a_compute_node_with_files_of_its_own(tmp_path: Path) -> None:
 def test_a_login_node_has_only_files(host: SlurmHost) -> None:
     real = host.call(FILES, role="login")
     assert real["action"] == "none" and host.acts() == [] and host.files() == FILES
+    assert host.call(FILES, role="login")["changed"] is False
     host.call(LIMIT, role="login", state="installed")
     assert not list((host.node.root / "run/aidc").glob("*.pending"))
-    assert host.call(FILES, role="login")["changed"] is False
 
 
 def test_files_of_another_form_beside_ours(host: SlurmHost) -> None:
