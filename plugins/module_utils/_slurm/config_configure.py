@@ -120,9 +120,13 @@ def _go_back(machine: Machine, request: Request, node: Node, problems: list[Prob
         return AidcError(problems, done)
     remove(machine.path(request.pending_file))
     for step in steps:
-        if step.command[0] in ("systemctl", "scontrol"):
-            machine.run(step.command, request.start_seconds)
-            done.append(step.command)
+        command = step.command
+        if command[0] == "systemctl" and node.services.get(command[2][:-len(".service")]) != "active":
+            # Without its files it would only be started again and again.
+            command = ("systemctl", "stop", command[2])
+        if command[0] in ("systemctl", "scontrol"):
+            machine.run(command, request.start_seconds)
+            done.append(command)
     running = [config_service.wait(machine, request, name) for name in request.services
                if node.services.get(name) == "active"]
     still = [problem for problem in running if problem]
@@ -137,8 +141,11 @@ def _carry_out(machine: Machine, request: Request, node: Node, plan: Plan) -> No
     found = config_changes.changes(config_plan.before(node), request.files)
     _replace(machine, request, node, plan, files, done)
     problems = _act(machine, request, found, acts, done)
-    if problems:
+    if problems and (files or node.pending):
         raise _go_back(machine, request, node, problems, acts, done)
+    if problems:
+        # The files are those that were there, so what an earlier run has kept is no way out.
+        raise AidcError(problems, done)
     if acts:
         remove(machine.path(request.pending_file))
     after = config_io.gather(machine, request)

@@ -125,7 +125,8 @@ def plan(request: Request, node: Node) -> Plan:
         done = _act(request, node, action, why)
         if done and action == "none":
             action, why = "restart", [done[0].why]
-    if request.state == "active" and (changed or node.pending):
+    # Where there is no daemon, nobody comes to read them later.
+    if (request.state == "active" or not request.services) and (changed or node.pending):
         done.append(Step(("remove", request.pending_file), "the daemons have read the files"))
     return Plan((*steps, *done), action, compute, tuple(why))
 

@@ -184,7 +184,8 @@ def _nodes(args: Values, inventory: Inventory) -> tuple[tuple[t.Any, ...], list[
 
 def _memory(cluster: Cluster) -> list[Finding]:
     """A node with less memory than most of its class, and a limit that leaves nothing."""
-    found, classes = [], {}
+    found: list[Finding] = []
+    classes: dict[str, list[t.Any]] = {}
     for one in cluster.nodes:
         classes.setdefault(one.node_class, []).append(one)
     for name, nodes in classes.items():

@@ -155,7 +155,7 @@ def _conf(plan: Plan) -> str:
 
 def _yaml(plan: Plan) -> str:
     """By hand, as managed nodes have no YAML library; every value is a name, a number or a host list."""
-    lines = [HEADER]
+    lines = [HEADER, "---"]
     if plan.kind == "block":
         lines += [f"- topology: {FLAT}", "  cluster_default: true", "  flat: true",
                   f"- topology: {BLOCKS}", "  cluster_default: false", "  block:", "    block_sizes:",

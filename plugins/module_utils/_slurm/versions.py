@@ -30,7 +30,7 @@ def parse(text: t.Any) -> Version:
     """From `24.11.5`, `24.11` or what `slurmctld -V` prints (`slurm 24.11.5`, `slurm-wlm 22.05.8`)."""
     found = _VERSION.match(str(text).strip())
     if not found:
-        raise VersionError(f"got {text!r}, wanted a version of Slurm such as '24.11.5' (in quotes)")
+        raise VersionError(f"{str(text or 'nothing')!r} is not a version of Slurm such as '24.11.5' (in quotes)")
     return Version(int(found[1]), int(found[2]))
 
 

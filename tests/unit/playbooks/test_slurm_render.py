@@ -32,7 +32,10 @@ slurm_partitions:
   - {name: cpu, groups: [epyc9754]}
 slurm_mem_spec_limit_mib: 8192
 slurm_reboot_program: /usr/sbin/reboot
-slurm_health_program: /usr/libexec/aidc/aidc-health.pyz
+slurm_state_dir: /var/lib/slurm/slurmctld
+# What the role slurm adds by itself is not looked at here.
+slurm_health: false
+slurm_nccl_profile: false
 slurm_options: {MpiDefault: "{{ 'pmi' ~ 2 }}"}
 """
 CLASSES = {

@@ -129,9 +129,20 @@ def test_a_first_start_that_fails_leaves_no_file(host: SlurmHost) -> None:
     host.refuses = "ClusterName=prod"
     with pytest.raises(AidcError, match="fatal: it does not like ClusterName=prod"):
         host.call(FILES)
-    assert host.files() == {}
+    assert host.files() == {} and ("systemctl", "stop", "slurmctld.service") in host.node.calls
     host.refuses = "\0"
     assert host.call(FILES)["changed"] is True and host.running == FILES
+
+
+def test_a_daemon_that_cannot_start_with_files_as_they_are_has_no_older_ones_put_back(done: SlurmHost) -> None:
+    """munge, the database or the disk: what a run before has kept has nothing to do with it."""
+    done.call(LIMIT)
+    done.running, done.refuses = None, "ClusterName=prod"
+    with pytest.raises(AidcError, match="fatal: it does not like ClusterName=prod"):
+        done.call(LIMIT)
+    assert done.files() == LIMIT
+    done.refuses = "\0"
+    assert done.call(LIMIT)["changed"] is True and done.running == LIMIT
 
 
 @pytest.mark.parametrize("files", [
@@ -215,7 +226,7 @@ def test_a_unit_that_cannot_be_started(host: SlurmHost, load: str) -> None:
 @pytest.mark.parametrize(("answer", "text"), [
     (Result((), "missing"), "slurmctld -V: got the program is not installed, wanted the version of Slurm "
                             r"\(the package slurmctld has it\)"),
-    (Result((), "ok", 0, "<html>"), "slurmctld -V: got got '<html>'"),
+    (Result((), "ok", 0, "<html>"), "slurmctld -V: got '<html>' is not a version"),
     (failed(1, "boom"), "exit status 1: boom"),
 ])
 def test_a_program_that_is_not_there(host: SlurmHost, answer: Result, text: str) -> None:
@@ -358,6 +369,8 @@ def test_a_login_node_has_only_files(host: SlurmHost) -> None:
     real = host.call(FILES, role="login")
     assert real["action"] == "none" and host.acts() == [] and host.files() == FILES
     assert host.call(FILES, role="login")["changed"] is False
+    host.call(LIMIT, role="login", state="installed")
+    assert not list((host.node.root / "run/aidc").glob("*.pending"))
 
 
 def test_files_of_another_form_beside_ours(host: SlurmHost) -> None:

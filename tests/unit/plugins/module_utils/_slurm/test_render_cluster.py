@@ -19,7 +19,7 @@ PART = {"name": "p", "groups": ["gb200", "l40s", "epyc9754"]}
 
 
 @pytest.mark.parametrize(("given", "text"), [
-    ({"version": None}, "slurm_version: got got None, wanted a version of Slurm"),
+    ({"version": None}, "slurm_version: got 'nothing' is not a version of Slurm"),
     ({"version": "21.08.5"}, "slurm_version: got 21.08, wanted 22.05 or later"),
     ({"cluster_name": "My Cluster"}, "slurm_cluster_name: got My Cluster, wanted up to 40 of a-z"),
     ({"options": {"nodename": "x"}}, "slurm_options.nodename: got a key that follows from the inventory"),
@@ -105,7 +105,7 @@ def test_a_reserve_of_a_host_wins() -> None:
 
 def test_a_host_of_no_known_shape_refuses_and_the_others_are_still_judged() -> None:
     inventory = fleet.prod()
-    del inventory.records["l40s-03"], inventory.records["l40s-04"]  # type: ignore[attr-defined]
+    del inventory.records["l40s-03"], inventory.records["l40s-04"]
     found = errors(inventory=inventory)
     assert found[0].startswith("l40s-[03-04]: facts for NodeName: got no sockets") and len(found) == 1
 

@@ -12,6 +12,9 @@ from .fleet import EPYC, GB200, L40S, record
 TRAY = record("aarch64", 2, 144, 144, 982_400, [0, 0, 1, 1])
 
 
+SHAPE: dict[str, t.Any] = GB200["slurm_node"]  # type: ignore[assignment]
+
+
 def make(values: t.Mapping[str, t.Any], have: t.Mapping[str, t.Any] | None, reserve: int = 2048,
          **more: t.Any) -> tuple[Node | None, list[str]]:
     found = Findings()
@@ -90,9 +93,9 @@ def test_memory_keeps_a_margin_and_whole_gib() -> None:
 
 
 def test_device_files() -> None:
-    made, _findings = make(GB200, None, slurm_node={**GB200["slurm_node"], "gpu_files": "/dev/nvidia[4-7]"})
+    made, _findings = make(GB200, None, slurm_node={**SHAPE, "gpu_files": "/dev/nvidia[4-7]"})
     assert made is not None and made.gpu_files[0] == "/dev/nvidia4"
-    _made, findings = make(GB200, None, slurm_node={**GB200["slurm_node"], "gpu_files": "nvidia[0-3]"})
+    _made, findings = make(GB200, None, slurm_node={**SHAPE, "gpu_files": "nvidia[0-3]"})
     assert "error: n1: slurm_node.gpu_files: got nvidia[0-3], wanted device files" in findings[0]
     one, _findings = make(L40S, record("x86_64", 1, 64, 64, 515_000, [0]), node_class_gpu_count=1)
     assert one is not None and one.gpu_files == ("/dev/nvidia0",) and one.cores == ("0-63",)

@@ -127,7 +127,7 @@ def test_a_tree_needs_a_leaf_for_each() -> None:
      "error: slurm_topology: got block with Slurm 23.11, wanted 24.05 or later"),
     ({"version": "22.05.8"}, "warning: slurm_version: got 22.05, which knows no NVLink domains and no IMEX"),
 ])
-def test_versions_without_blocks(given: dict[str, str], text: str) -> None:
+def test_versions_without_blocks(given: dict[str, t.Any], text: str) -> None:
     assert any(found.startswith(text) for found in findings(**given))
 
 
