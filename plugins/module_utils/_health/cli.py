@@ -167,8 +167,9 @@ def _locked(machine: Machine) -> contextlib.AbstractContextManager[None]:
 
 
 def main(argv: t.Sequence[str] | None = None, machine: Machine | None = None,
-         environment: t.Mapping[str, str] = os.environ) -> int:
+         environment: t.Mapping[str, str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
+    environment = os.environ if environment is None else environment
     machine = machine or Machine(root=arguments.root, tool_timeout_seconds=SCONTROL_SECONDS)
     verb = verb_of(arguments.verb, environment)
     name = environment.get("SLURMD_NODENAME") or socket.gethostname().split(".")[0]

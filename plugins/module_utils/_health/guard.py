@@ -25,12 +25,16 @@ Have = t.Callable[[Result], None]
 Work = t.Callable[[Send, Have], None]
 
 
+def _leave(number: int, frame: t.Any) -> t.NoReturn:
+    raise SystemExit(1)
+
+
 def _child(work: Work, pipe: int) -> None:
     nowhere = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
         os.dup2(nowhere, standard)
     # The runner ends a tool that it waits for when this exception passes it.
-    signal.signal(signal.SIGTERM, lambda _number, _frame: (_ for _ in ()).throw(SystemExit(1)))
+    signal.signal(signal.SIGTERM, _leave)
 
     def send(data: t.Any) -> None:
         os.write(pipe, json.dumps(data).encode() + b"\n")

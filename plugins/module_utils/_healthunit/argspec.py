@@ -23,7 +23,8 @@ def spec() -> dict[str, t.Any]:
         "memlock_bytes": {"type": "int"},
         "disks": {"type": "list", "elements": "dict", "options": disk, "default": [{"path": "/"}]},
         "fail_after": {"type": "int", "default": 2},
-        "pass_after": {"type": "int", "default": 3},
+        # Sanity takes the name for that of a password.
+        "pass_after": {"type": "int", "default": 3, "no_log": False},
         "drain": {"type": "bool", "default": True},
         "resume": {"type": "bool", "default": False},
         "time_limit_seconds": {"type": "int", "default": 20},
