@@ -28,7 +28,8 @@ def test_limit_touches_nothing_else(configured: Lab) -> None:
         configured.inside(host, "ip", "link", "set", rail, "mtu", "1500")
     before = {host: configured.snapshot(host) for host in others}
     done = configured.play(*ONE, may_meet_nobody=True)
-    assert done.code == 0, done.text[-4000:]
+    # The audit is of all, and says that gb1's packets do not reach the one that is wrong.
+    assert done.code != 0 and "path-mtu: gb1 rail 0: got 1500 bytes pass unfragmented, wanted 4200" in done.text
     assert list(done.changed()) == ["gb1"] and set(done.stats) <= {"gb1", "localhost"}
     assert mtu(configured, "gb1", rail) == 4200
     for host in others:

@@ -241,7 +241,8 @@ def test_a_second_render_changes_nothing_and_a_host_less_is_removed(small: Path)
     assert done.returncode == 0, done.stdout
     after = texts(folder)
     assert {name.split("/")[1] for name in set(before) - set(after)} == {"epyc-02"}
-    assert {name for name in after if after[name] != before[name]} == {"manifest.sha256", "pools/epyc9754/run.yml"}
+    assert {name for name in after if after[name] != before[name]} == {
+        "manifest.sha256", "pools/epyc9754/run.yml", "cluster/findings.yml"}
 
 
 @pytest.mark.parametrize(("owner", "path"), [
