@@ -38,7 +38,7 @@ TIERS = {
         ("yamllint", "-s", "."),
         ("ansible-lint", "-q"),
     )),
-    "unit": Tier(300, (("pytest", "tests/unit", "-m", "not slow"),)),
+    "unit": Tier(420, (("pytest", "tests/unit", "-m", "not slow"),)),
     "unit-all": Tier(900, (("pytest", "tests/unit"),)),
     "py39": Tier(300, (("python", "-m", "tests.py39"),)),
     "sanity": Tier(300, (("python", "tests/sanity.py"),)),
