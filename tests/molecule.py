@@ -100,7 +100,9 @@ def plugins(root: Path, roles: set[str]) -> set[str]:
         files = sorted(path.rglob("*.py")) if path.is_dir() else [path]
         for kind, name in (pair for file in files for pair in IMPORTS.findall(file.read_text(encoding="utf-8"))):
             folder = root / "plugins" / (kind or "module_utils") / name
-            waiting |= {folder if folder.is_dir() else folder.with_suffix(".py")} - found
+            target = folder if folder.is_dir() else folder.with_suffix(".py")
+            # `from .. import x`, or a name that is no file of ours.
+            waiting |= {target} - found if target.exists() else set()
     return {f"{path.relative_to(root)}{'/' if path.is_dir() else ''}" for path in found}
 
 

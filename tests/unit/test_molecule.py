@@ -210,13 +210,20 @@ def test_which_scenarios_have_changed(tree: Path, files: list[str] | None, chose
             "plugins/modules/mlx5_info.py": f"{ours}.module_utils._mlx5.io import read\n",
             "plugins/action/mlx5_info.py": f"{ours}.plugin_utils import recording\n",
             "plugins/plugin_utils/recording.py": "", "plugins/plugin_utils/other.py": "",
-            "plugins/module_utils/_mlx5/io.py": "from .._host.files import write\n",
+            "plugins/module_utils/_mlx5/io.py": "from .._host.files import write\nfrom .. import gone\n",
             "plugins/module_utils/_host/errors.py": "from .._net import parse\n",
             "plugins/module_utils/_net/parse.py": "", "plugins/module_utils/_host/files.py": "",
             "plugins/module_utils/_gpu/model.py": ""}.items():
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
         (tree / name).write_text(text, encoding="utf-8")
     assert [scenario.name for scenario in molecule.affected(tree, molecule.scenarios(tree), files)] == chosen
+
+
+def test_every_scenario_of_this_collection_uses_plugins_that_are_there() -> None:
+    for scenario in molecule.scenarios(ROOT):
+        assert [name for name in scenario.folders(ROOT) if not (ROOT / name).exists()] == []
+    slurm = next(scenario for scenario in molecule.scenarios(ROOT) if scenario.name == "slurm")
+    assert {"plugins/module_utils/_slurm/", "plugins/modules/slurm_config.py"} <= set(slurm.folders(ROOT))
 
 
 def git(tree: Path, *argv: str) -> None:
