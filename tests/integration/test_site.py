@@ -158,6 +158,7 @@ def test_second_run_changes_nothing(lab: Lab, first: Play) -> None:
     assert again.changed() == {}
 
 
+@pytest.mark.slow  # the whole site once more
 def test_check_mode_on_a_configured_host_predicts_nothing(lab: Lab, first: Play) -> None:
     predicted = lab.play("site.yml", "--check", "--diff")
     assert predicted.code == 0, predicted.text[-4000:]
