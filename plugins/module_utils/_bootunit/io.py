@@ -4,17 +4,16 @@
 """Read the boot tool's files, write them, and ask the tool what differs."""
 from __future__ import annotations
 
-import hashlib
 import json
-import stat
 import typing as t
 
 from .._host.errors import AidcError, Problem
 from .._host.files import remove, write_atomic
+from .._host.installed import present
 from .._host.machine import Machine
 from .._intent import io as intent_io
 from .._intent.model import GOOD_PATH, PATH
-from .model import PENDING_FILE, TOOL, UNIT, Node, Present, Request, Step
+from .model import PENDING_FILE, TOOL, UNIT, Node, Request, Step
 from .plan import OURS
 
 # The tool asks all that the modules ask.
@@ -22,27 +21,15 @@ TOOL_SECONDS = 120.0
 EXIT_OK, EXIT_DIFFERS = 0, 2
 
 
-def _present(machine: Machine, path: str) -> Present | None:
-    real = machine.path(path)
-    try:
-        content, mode = real.read_bytes(), stat.S_IMODE(real.stat().st_mode)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as error:
-        raise AidcError([Problem(path, error.strerror or str(error), "a readable file", "run as root")]) from error
-    text = hashlib.sha256(content).hexdigest() if path == TOOL else content.decode("utf-8", errors="replace")
-    return Present(text, mode)
-
-
 def gather(machine: Machine) -> Node:
-    found = {path: _present(machine, path) for path in OURS}
+    found = {path: present(machine, path, TOOL) for path in OURS}
     asked = machine.tool("systemctl", "is-enabled", UNIT)
     # It exits 1 and says the word for all that is not enabled; an old one says nothing of a unit that is not there.
     if asked.state in ("missing", "timeout"):
         raise AidcError([Problem("systemctl is-enabled", asked.why(), "the state of a unit",
                                  "the boot tool needs systemd")])
     words = asked.stdout.split()
-    return Node({path: present for path, present in found.items() if present is not None},
+    return Node({path: file for path, file in found.items() if file is not None},
                 words[0] if words else "not-found", machine.path(PENDING_FILE).exists())
 
 

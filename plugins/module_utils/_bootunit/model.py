@@ -7,6 +7,8 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass, field
 
+from .._host.installed import Present
+
 TOOL = "/usr/libexec/aidc/aidc-fabric.pyz"
 UNIT = "aidc-fabric.service"
 SERVICE, TEMPLATE = f"/etc/systemd/system/{UNIT}", "/etc/systemd/system/aidc-fabric@.service"
@@ -75,14 +77,6 @@ class Request:
         words = {"header": HEADER, "python": self.python, "tool": TOOL}
         return {SERVICE: SERVICE_TEXT.format(**words), TEMPLATE: TEMPLATE_TEXT.format(**words),
                 RULE: RULE_TEXT.format(**words)}
-
-
-@dataclass(frozen=True)
-class Present:
-    """A file as it is: its text (of the tool: its SHA-256) and its mode."""
-
-    text: str
-    mode: int
 
 
 @dataclass(frozen=True)

@@ -4,34 +4,22 @@
 """One call of slurm_health from beginning to end: read, check, plan, apply, read back, ask the program."""
 from __future__ import annotations
 
-import hashlib
 import json
-import stat
 import typing as t
 
 from .._health.model import EXIT_BAD, EXIT_OK, MOST_SECONDS, PROGRAM
 from .._host.errors import AidcError, Problem
 from .._host.files import remove, write_atomic
+from .._host.installed import present
 from .._host.lock import host_lock
 from .._host.machine import Machine
 from . import model
-from .model import MODES, OURS, Node, Present, Request, Step
-
-
-def _present(machine: Machine, path: str) -> Present | None:
-    real = machine.path(path)
-    try:
-        content, mode = real.read_bytes(), stat.S_IMODE(real.stat().st_mode)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as error:
-        raise AidcError([Problem(path, error.strerror or str(error), "a readable file", "run as root")]) from error
-    return Present(hashlib.sha256(content).hexdigest() if path == PROGRAM else content.decode(errors="replace"), mode)
+from .model import MODES, OURS, Node, Request, Step
 
 
 def gather(machine: Machine) -> Node:
-    found = {path: _present(machine, path) for path in OURS}
-    return Node({path: present for path, present in found.items() if present is not None})
+    found = {path: present(machine, path, PROGRAM) for path in OURS}
+    return Node({path: file for path, file in found.items() if file is not None})
 
 
 def _apply(machine: Machine, request: Request, steps: t.Sequence[Step]) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from .._health.model import CONFIG, PROGRAM, Options
 from .._host.errors import Problem
+from .._host.installed import Present
 
 MODES = {PROGRAM: 0o755, CONFIG: 0o644}
 OURS = (PROGRAM, CONFIG)
@@ -23,14 +24,6 @@ class Request:
     digest: str = ""
     source: str = ""
     ask: bool = True
-
-
-@dataclass(frozen=True)
-class Present:
-    """A file as it is: its text (of the program: its SHA-256) and its mode."""
-
-    text: str
-    mode: int
 
 
 @dataclass(frozen=True)

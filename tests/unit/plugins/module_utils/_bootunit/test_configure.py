@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import hashlib
 import json
 import typing as t
 from pathlib import Path
@@ -25,7 +26,7 @@ from ansible_collections.aidc.gpu_cluster.plugins.module_utils._intent.model imp
 from tests.unit.plugins.fake import FakeNode, failed, ok
 
 BYTES = b"#!/usr/bin/python3\nPK\x03\x04\xff the tool"
-DIGEST = io.hashlib.sha256(BYTES).hexdigest()
+DIGEST = hashlib.sha256(BYTES).hexdigest()
 WRITES = [["write", path] for path in (TOOL, SERVICE, TEMPLATE, RULE)]
 RELOADS = [["systemctl", "daemon-reload"], ["udevadm", "control", "--reload"], ["remove", PENDING_FILE]]
 FIRST = [["write", PENDING_FILE], *WRITES, *RELOADS, ["systemctl", "enable", UNIT]]
