@@ -170,6 +170,14 @@ compute_action:
   returned: success
   type: str
   sample: none
+compute_restart_id:
+  description:
+    - On a controller, which files each slurmd has to be started with. Role C(slurm) starts it again
+      where it was last started for another id, also when the run that made the change was killed or left the node out.
+    - Empty before the first change that needs it, and for other roles.
+  returned: success
+  type: str
+  sample: 3f1c9a0be7d24a55
 why:
   description: Which difference needs what.
   returned: success

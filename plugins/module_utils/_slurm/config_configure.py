@@ -11,7 +11,7 @@ from .._host.files import remove
 from .._host.lock import host_lock
 from .._host.machine import Machine
 from . import config_changes, config_io, config_plan, config_service
-from .config_model import Node, Plan, Request, Step
+from .config_model import RESTART_FILE, Node, Plan, Request, Step
 
 Done = list[tuple[str, ...]]
 _FILES = ("keep", "write", "remove")
@@ -29,7 +29,7 @@ def _result(request: Request, node: Node, plan: Plan, after: Node | None) -> dic
         "commands": [list(step.command) for step in plan.steps],
         "steps": [step.as_dict() for step in plan.steps],
         "action": plan.action, "compute_action": plan.compute_action, "why": list(plan.why),
-        "version": str(node.version or ""),
+        "compute_restart_id": plan.restart_id, "version": str(node.version or ""),
         "diff": {"before": _shown(old), "after": _shown(new)},
     }
 
@@ -49,9 +49,9 @@ def _plan(machine: Machine, request: Request) -> tuple[Node, Plan]:
 
 def _parts(plan: Plan, request: Request) -> tuple[list[Step], list[Step]]:
     """Steps until the files are in place, and those of the daemons."""
-    end = ("remove", request.pending_file)
-    files = [step for step in plan.steps if step.command[0] in _FILES and step.command != end]
-    return files, [step for step in plan.steps if step.command[0] not in _FILES or step.command == end]
+    ends = (("write", RESTART_FILE), ("remove", request.pending_file))
+    files = [step for step in plan.steps if step.command[0] in _FILES and step.command not in ends]
+    return files, [step for step in plan.steps if step.command[0] not in _FILES or step.command in ends]
 
 
 def _replace(machine: Machine, request: Request, node: Node, plan: Plan, steps: t.Sequence[Step], done: Done) -> None:
@@ -88,7 +88,7 @@ def _act(machine: Machine, request: Request, found: t.Sequence[config_changes.Ch
          done: Done) -> list[Problem]:
     """Why the daemons did not take the files over; empty if they did."""
     for step in steps:
-        if step.command == ("remove", request.pending_file):
+        if step.command[0] in _FILES:
             continue
         result = machine.run(step.command, request.start_seconds)
         done.append(step.command)
@@ -146,6 +146,8 @@ def _carry_out(machine: Machine, request: Request, node: Node, plan: Plan) -> No
     if problems:
         # The files are those that were there, so what an earlier run has kept is no way out.
         raise AidcError(problems, done)
+    if ("write", RESTART_FILE) in {step.command for step in acts}:
+        config_io.note_restart(machine, plan)
     if acts:
         remove(machine.path(request.pending_file))
     after = config_io.gather(machine, request)

@@ -16,7 +16,7 @@ from .._host.errors import AidcError, Problem
 from .._host.files import read_text, remove, write_atomic
 from .._host.machine import Machine
 from . import versions
-from .config_model import ACTIONS, NEW, PACKAGES, Node, Pending, Plan, Present, Request
+from .config_model import ACTIONS, NEW, PACKAGES, RESTART_FILE, Node, Pending, Plan, Present, Request
 
 _WORDS = ("active", "activating", "reloading", "inactive", "failed", "deactivating")
 
@@ -91,13 +91,17 @@ def _kept(machine: Machine, request: Request) -> dict[str, str]:
     return {name: text for name, text in texts.items() if text is not None}
 
 
+def _restart_id(machine: Machine, request: Request) -> str:
+    return (read_text(machine.path(RESTART_FILE)) or "").strip() if request.role == "controller" else ""
+
+
 def gather(machine: Machine, request: Request) -> Node:
     version, users = _version(machine, request), _users(machine)
     found = {name: _present(machine, request.path(name), users) for name in (*request.files, *request.absent)}
     pending = _pending(machine, request)
     return Node(version, {name: present for name, present in found.items() if present is not None},
                 {name: _service(machine, name) for name in request.services}, pending,
-                _kept(machine, request) if pending else {}, users)
+                _kept(machine, request) if pending else {}, _restart_id(machine, request), users)
 
 
 # -- files ------------------------------------------------------------------------------------------------
@@ -145,6 +149,14 @@ def keep(machine: Machine, request: Request, name: str) -> None:
 def mark(machine: Machine, request: Request, plan: Plan, new: t.Sequence[str]) -> None:
     text = json.dumps({"action": plan.action, "compute_action": plan.compute_action, "why": plan.why, "new": new})
     write_atomic(machine.path(request.pending_file), text + "\n", 0o600)
+
+
+def note_restart(machine: Machine, plan: Plan) -> None:
+    try:
+        write_atomic(machine.path(RESTART_FILE), plan.restart_id + "\n", 0o644)
+    except OSError as error:
+        raise AidcError([Problem(RESTART_FILE, error.strerror or str(error), "a note that every slurmd starts again",
+                                 "is the file system writable? The daemon runs with its files")]) from error
 
 
 def move_in(machine: Machine, request: Request, name: str) -> None:

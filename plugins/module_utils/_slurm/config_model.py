@@ -21,6 +21,8 @@ PACKAGES = {"slurmctld": "slurmctld", "slurmd": "slurmd"}
 # starts the daemons anyway.
 # One for each role, as a host may have several.
 PENDING_FILE = "/run/aidc/slurm-config-{role}.pending"
+# On a controller: which files every slurmd has to be started with. It outlives a boot, as the nodes do.
+RESTART_FILE = "/var/lib/aidc/slurm-compute-restart"
 # Beside the files, so that they are moved and not copied.
 OLD, NEW = "aidc-old", ".aidc-new"
 OURS = "# Written by aidc.gpu_cluster"
@@ -89,6 +91,7 @@ class Node:
     """``services`` has systemd's word for each: active, inactive, failed, not-found ...
 
     ``kept`` has the texts that a run before has replaced, while the daemons have not taken the new ones over.
+    ``restart_id`` is of the last change that every slurmd has to be started again for; only a controller has it.
     """
 
     version: Version | None
@@ -96,6 +99,7 @@ class Node:
     services: t.Mapping[str, str] = field(default_factory=dict)
     pending: Pending | None = None
     kept: t.Mapping[str, str] = field(default_factory=dict)
+    restart_id: str = ""
     users: t.Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
@@ -113,9 +117,10 @@ class Step:
 
 @dataclass(frozen=True)
 class Plan:
-    """``action`` is the daemon's here, ``compute_action`` what the slurmd of all nodes need."""
+    """``action`` is the daemon's, ``compute_action`` what the slurmd of all nodes need, ``restart_id`` see Node."""
 
     steps: tuple[Step, ...] = ()
     action: Action = "none"
     compute_action: Action = "none"
     why: tuple[str, ...] = ()
+    restart_id: str = ""

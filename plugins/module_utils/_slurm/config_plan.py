@@ -4,13 +4,14 @@
 """From what is wanted and what is there: what is wrong, the steps, the state before and after. Pure."""
 from __future__ import annotations
 
+import hashlib
 import re
 import typing as t
 
 from .._host.errors import Problem
 from . import check as checks
 from . import config_changes
-from .config_model import OURS, Action, Node, Plan, Request, Step, stronger
+from .config_model import OURS, RESTART_FILE, Action, Node, Plan, Request, Step, stronger
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*\.(?:conf|yaml)")
 _DOWN = ("inactive", "failed", "deactivating", "not-found", "unknown")
@@ -107,6 +108,12 @@ def _act(request: Request, node: Node, action: Action, why: t.Sequence[str]) -> 
     return steps
 
 
+def _restart_id(request: Request) -> str:
+    """Of these files, so that a run that is begun again tells the nodes the same."""
+    text = "\0".join(f"{name}\0{request.files[name]}" for name in sorted(request.files))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
 def plan(request: Request, node: Node) -> Plan:
     writes = _writes(request, node)
     removes = [name for name in request.absent if name in node.files]
@@ -125,10 +132,15 @@ def plan(request: Request, node: Node) -> Plan:
         done = _act(request, node, action, why)
         if done and action == "none":
             action, why = "restart", [done[0].why]
+    restart_id = node.restart_id
+    if request.role == "controller" and request.state == "active" and compute == "restart":
+        restart_id = _restart_id(request)
+        if restart_id != node.restart_id:
+            done.append(Step(("write", RESTART_FILE), "every slurmd has to be started again: " + "; ".join(why)))
     # Where there is no daemon, nobody comes to read them later.
     if (request.state == "active" or not request.services) and (changed or node.pending):
         done.append(Step(("remove", request.pending_file), "the daemons have read the files"))
-    return Plan((*steps, *done), action, compute, tuple(why))
+    return Plan((*steps, *done), action, compute, tuple(why), restart_id)
 
 
 def state(node: Node, request: Request) -> dict[str, t.Any]:

@@ -21,6 +21,7 @@ from .fake_config import ETC, SlurmHost, Texts
 SMALL = fleet.prod(l40s=16, epyc=16)
 FILES: Texts = {name: text for name, text in fleet.render(SMALL).files.items() if name != "slurmdbd.conf"}
 PENDING = "/run/aidc/slurm-config-controller.pending"
+NOTE = "/var/lib/aidc/slurm-compute-restart"
 RESTART, RECONFIGURE = ["systemctl", "restart", "slurmctld.service"], ["scontrol", "reconfigure"]
 
 
@@ -57,12 +58,42 @@ def test_check_mode_then_run_then_nothing(host: SlurmHost) -> None:
     for key in ("changed", "before", "after", "commands", "steps", "action", "why", "diff"):
         assert predicted[key] == real[key], key
     assert real["commands"] == [["write", PENDING], *(["write", f"{ETC}/{name}"] for name in FILES), RESTART,
-                                ["remove", PENDING]]
+                                ["write", NOTE], ["remove", PENDING]]
     assert real["action"] == "restart" and host.files() == FILES == host.running
     assert not (host.node.root / PENDING[1:]).exists() and not (host.node.root / "etc/slurm/.aidc-new").exists()
     again = host.call(FILES)
     assert (again["changed"], again["commands"], again["action"], again["why"]) == (False, [], "none", [])
     assert host.acts() == [tuple(RESTART)]
+
+
+def test_nodes_are_told_what_their_slurmd_has_to_be_started_for(
+        host: SlurmHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = host.call(FILES)["compute_restart_id"]
+    assert first and host.node.get(NOTE) == first
+    # A reconfigure reaches each slurmd by itself; a port does not.
+    assert host.call(LIMIT)["compute_restart_id"] == first
+    port = {**LIMIT, "slurm.conf": LIMIT["slurm.conf"] + "SlurmdPort=6900\n"}
+    assert host.call(port, check_mode=True)["compute_restart_id"] not in ("", first)
+    with monkeypatch.context() as patch:
+        def killed(*_args: t.Any) -> None:
+            raise KeyboardInterrupt
+        patch.setattr(config_io, "note_restart", killed)
+        with pytest.raises(KeyboardInterrupt):
+            host.call(port)
+    assert host.running == port and host.node.get(NOTE) == first
+    second = host.call(port)
+    assert second["compute_action"] == "restart" and host.node.get(NOTE) == second["compute_restart_id"] != first
+    again = host.call(port)
+    assert (again["changed"], again["compute_restart_id"]) == (False, second["compute_restart_id"])
+
+
+def test_a_change_that_is_taken_back_tells_the_nodes_nothing(done: SlurmHost) -> None:
+    before = done.node.get(NOTE)
+    port = {**FILES, "slurm.conf": FILES["slurm.conf"] + "SlurmdPort=6900\n"}
+    done.refuses = "SlurmdPort=6900"
+    with pytest.raises(AidcError):
+        done.call(port)
+    assert done.node.get(NOTE) == before and done.call(FILES)["compute_restart_id"] == before
 
 
 def test_a_partition_is_reconfigured_and_the_old_file_is_kept(done: SlurmHost) -> None:
