@@ -52,7 +52,7 @@ class Content:
 
     distribution: tuple[str, ...]
     exchanged: dict[str, list[str]]
-    own: dict[str, str | None]
+    own: dict[str, dict[str, str] | None]
     kept: dict[str, list[str]] = field(default_factory=dict)
 
     def names(self) -> set[str]:
@@ -110,7 +110,7 @@ def _input(part: Path, packages: Content, programs: Path, suite: str, signing_ke
     shutil.copytree(FILES, top / "files")
     for name, where in packages.own.items():
         if where is not None:
-            shutil.copytree(programs / "bin", top / "files" / name / where, symlinks=True)
+            shutil.copytree(programs / where["from"], top / "files" / name / where["to"], symlinks=True)
     plan = {"suites": OFFERED[suite], "exchanged": packages.exchanged, "kept": packages.kept, "own": list(packages.own)}
     (top / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
     shutil.copy(HERE / "make.py", top)

@@ -20,6 +20,10 @@ from lab.cache import building, unless_building
 HERE = Path(__file__).resolve().parent
 PROGRAMS = ("all_reduce_perf", "all_gather_perf", "reduce_scatter_perf", "sendrecv_perf")
 COMPILER = ("gcc", "libc6-dev", "libopenmpi-dev")
+# Of MPICH its header and library are enough, and its packages alone: they would bring compilers for Fortran and C++.
+MPICH = ("libmpich-dev", "libmpich12")
+# Open MPI's mpirun starts those in bin/, srun --mpi=pmi2 those in bin-mpich/ (simulation.md 0.4).
+FOLDERS = ("bin", "bin-mpich")
 FLAGS = ("-std=c11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread")
 BODY = r"""
 mkdir "$root/source"
@@ -28,6 +32,15 @@ apt_get update
 apt_get install @COMPILER@
 inside sh -euc 'cd /source && mpicc @FLAGS@ -o nccl_standin *.c'
 cp "$root/source/nccl_standin" "$work/bin/@FIRST@"
+inside sh -euc '
+    mkdir /mpich && cd /mpich
+    apt-get -q -o APT::Sandbox::User=root download @MPICH@
+    for package in *.deb; do dpkg-deb -x "$package" .; done
+    here=$(gcc -print-multiarch)
+    cd /source
+    gcc @FLAGS@ -I"/mpich/usr/include/$here/mpich" -o nccl_standin_mpich *.c \
+        -L"/mpich/usr/lib/$here" -lmpich -Wl,--unresolved-symbols=ignore-in-shared-libs'
+cp "$root/source/nccl_standin_mpich" "$work/bin-mpich/@FIRST@"
 """
 
 
@@ -37,7 +50,7 @@ def sources() -> list[Path]:
 
 def body() -> str:
     return (BODY.replace("@COMPILER@", " ".join(COMPILER)).replace("@FLAGS@", " ".join(FLAGS))
-            .replace("@FIRST@", PROGRAMS[0]))
+            .replace("@MPICH@", " ".join(MPICH)).replace("@FIRST@", PROGRAMS[0]))
 
 
 def key(image: Path, files: Iterable[Path]) -> str:
@@ -63,9 +76,10 @@ def _sweep(cache: Path) -> None:
 
 
 def ensure(cache: Path, image: Path, cgroup: Path, say: Callable[[str], None]) -> Path:
-    """The folder with ``bin/all_reduce_perf`` and its other names, built first (in ``cgroup``) when it is not there.
+    """The folder with ``bin/all_reduce_perf`` and its other names, and the same in ``bin-mpich/``.
 
-    ``image`` is the folder that ``lab.image.ensure`` gives. Safe against a kill at any moment.
+    Built first (in ``cgroup``) when it is not there. ``image`` is the folder that ``lab.image.ensure`` gives. Safe
+    against a kill at any moment.
     """
     done = path(cache, image)
     with building(cache, "standin"):
@@ -75,13 +89,14 @@ def ensure(cache: Path, image: Path, cgroup: Path, say: Callable[[str], None]) -
         say(f"compiling the nccl-tests stand-in in a layer of the image ({', '.join(COMPILER)}; ten seconds)")
         _sweep(cache)
         part = cache / f"{done.name}.part"
-        for directory in (part, part / "source", part / "bin"):
+        for directory in (part, part / "source", *(part / folder for folder in FOLDERS)):
             directory.mkdir()
         for file in sources():
             shutil.copy(file, part / "source")
         layer.run("compiling the nccl-tests stand-in", (image,), part, body(), cache / "standin.log", cgroup)
-        for name in PROGRAMS[1:]:
-            os.symlink(PROGRAMS[0], part / "bin" / name)
+        for folder in FOLDERS:
+            for name in PROGRAMS[1:]:
+                os.symlink(PROGRAMS[0], part / folder / name)
         shutil.rmtree(part / "source")
         part.rename(done)
         say(f"stand-in ready: {done}, {time.monotonic() - start:.0f} s")

@@ -46,7 +46,8 @@ def test_sources_are_all_there_and_short() -> None:
 def fake_run(what: str, lower: tuple[Path, ...], work: Path, body: str, log: Path, cgroup: Path) -> None:
     assert lower == (IMAGE,)
     assert (work / "source" / "ring.c").exists()
-    (work / "bin" / build.PROGRAMS[0]).write_text("program")
+    for folder in build.FOLDERS:
+        (work / folder / build.PROGRAMS[0]).write_text(folder)
 
 
 def test_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,9 +55,10 @@ def test_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layer, "run", fake_run)
     done = build.ensure(tmp_path, IMAGE, CGROUP, said.append)
     assert done == build.path(tmp_path, IMAGE)
-    assert sorted(path.name for path in (done / "bin").iterdir()) == sorted(build.PROGRAMS)
-    assert all((done / "bin" / name).read_text() == "program" for name in build.PROGRAMS)
-    assert [path.name for path in done.iterdir()] == ["bin"]
+    assert sorted(path.name for path in done.iterdir()) == ["bin", "bin-mpich"]
+    for folder in done.iterdir():
+        assert sorted(path.name for path in folder.iterdir()) == sorted(build.PROGRAMS)
+        assert all((folder / name).read_text() == folder.name for name in build.PROGRAMS)
     assert len(said) == 2
 
     monkeypatch.setattr(layer, "run", None)
