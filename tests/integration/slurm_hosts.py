@@ -3,17 +3,41 @@
 """The Slurm cluster of test_slurm.py, asked by Slurm's and MariaDB's own commands."""
 from __future__ import annotations
 
+import contextlib
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import yaml
 
-from tests.lab_plugin import Lab, Play
+from tests.lab_plugin import Lab, Labs, Play
 
+NAME, FLEET = "slurm", "tests/integration/fleets/slurm.yml"
 CTL, NODES = "sctl", ["sg1", "sg2", "sl1", "sl2"]
 GB200, L40S = NODES[:2], NODES[2:]
+# The rails' addresses, which the NCCL profile is made of.
+RAILS = """\
+- hosts: gb200:l40s
+  gather_facts: false
+  roles:
+    - role: aidc.gpu_cluster.rdma_stack
+    - role: aidc.gpu_cluster.rail_network
+"""
+
+
+@contextlib.contextmanager
+def bare_hosts(labs: Labs, folder: Path, nodes: list[str]) -> Iterator[Lab]:
+    """Hosts with rails and repositories and nothing of Slurm's; ``nodes`` are in the cluster."""
+    with labs.during(NAME, FLEET) as lab:
+        members(lab, nodes)
+        play = folder / "rails.yml"
+        play.write_text(RAILS, encoding="utf-8")
+        for name in ("playbooks/packages.yml", str(play)):
+            done = lab.play(name)
+            assert done.code == 0, done.text[-4000:]
+        yield lab
 
 
 def members(lab: Lab, hosts: list[str]) -> None:

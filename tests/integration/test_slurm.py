@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import json
 import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,8 +19,10 @@ from tests.integration.slurm_hosts import (
     CTL,
     GB200,
     L40S,
+    NAME,
     NODES,
     accounted,
+    bare_hosts,
     daemons,
     idle,
     members,
@@ -29,36 +30,18 @@ from tests.integration.slurm_hosts import (
     out,
     slurm,
     starts,
-    states,
     wait,
 )
-from tests.lab_plugin import ROOT, Lab, Labs, Play, lab_command, run_lab
+from tests.lab_plugin import ROOT, Lab, Labs, Play, lab_command
 
 # Minutes: `make full` runs these.
 pytestmark = pytest.mark.slow
 
-NAME, FLEET = "slurm", "tests/integration/fleets/slurm.yml"
-# The rails' addresses, which the NCCL profile is made of.
-RAILS = """\
-- hosts: gb200:l40s
-  gather_facts: false
-  roles:
-    - role: aidc.gpu_cluster.rdma_stack
-    - role: aidc.gpu_cluster.rail_network
-"""
-
 
 @pytest.fixture(scope="module")
 def bare(labs: Labs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """Hosts with rails and repositories and nothing of Slurm's; sl2 is not in the cluster yet."""
-    with labs.during(NAME, FLEET) as lab:
-        members(lab, NODES[:3])
-        done = lab.play("playbooks/packages.yml")
-        assert done.code == 0, done.text[-4000:]
-        play = tmp_path_factory.mktemp("slurm") / "rails.yml"
-        play.write_text(RAILS, encoding="utf-8")
-        done = lab.play(str(play))
-        assert done.code == 0, done.text[-4000:]
+    """Nothing of Slurm's; sl2 is not in the cluster yet."""
+    with bare_hosts(labs, tmp_path_factory.mktemp("slurm"), NODES[:3]) as lab:
         yield lab
 
 
@@ -183,6 +166,73 @@ def test_changed_gres_reaches_the_nodes(first: Play, bare: Lab) -> None:
     assert slurm(bare).changed() == {}
 
 
+def test_nodes_that_a_run_did_not_come_to_are_made_good_by_the_next(first: Play, bare: Lab) -> None:
+    """A port of slurmd needs a start of every slurmd; the run ended after slurmctld."""
+    options = {"SlurmdParameters": "config_overrides", "SlurmdPort": 6828}
+    before = starts(bare)
+    slurm(bare, "--limit", CTL, slurm_options=options)
+    between = starts(bare)
+    assert all(between[key] == before[key] for key in before if not key.startswith(CTL))
+    slurm(bare, slurm_options=options)
+    idle(bare, NODES)
+    assert all(starts(bare)[f"{node} slurmd"] != before[f"{node} slurmd"] for node in NODES)
+    again = starts(bare)
+    assert slurm(bare, slurm_options=options).changed() == {} and starts(bare) == again
+    slurm(bare)
+    idle(bare, NODES)
+    assert slurm(bare).changed() == {}
+
+
+# -- MPI ----------------------------------------------------------------------------------------------------
+
+PROGRAM = "/usr/lib/nccl-tests-mpich/all_reduce_perf"
+# UCX of MPICH would look for devices that a lab host has not (simulation.md 0.4).
+MPI = ("--mpi=pmi2", "--export=ALL,UCX_TLS=tcp,self,UCX_NET_DEVICES=eth0,NCCL_DEBUG=INFO")
+
+
+def rails(lab: Lab, host: str) -> dict[str, int]:
+    """Bytes that the kernel has sent, by rail."""
+    links = json.loads(out(lab, host, "ip", "-j", "-s", "link"))
+    return {link["ifname"]: link["stats64"]["tx"]["bytes"] for link in links if "np0" in link["ifname"]}
+
+
+@pytest.fixture(scope="module")
+def with_mpi(first: Play, bare: Lab) -> Lab:
+    for host in NODES:
+        bare.inside(host, "apt-get", "-q", "-y", "install", "nccl-tests-mpich")
+    return bare
+
+
+def test_a_run_of_nccl_tests_under_srun_moves_real_bytes(with_mpi: Lab) -> None:
+    before = {host: rails(with_mpi, host) for host in GB200}
+    said = out(with_mpi, CTL, "srun", "-p", "train", "-N2", "-n2", "--gres=gpu:4", *MPI, PROGRAM,
+               "-g", "4", "-b", "4M", "-e", "4M", "-n", "2", "-w", "1")
+    assert "SIMULATED" in said and "Out of bounds values : 0 OK" in said
+    # As test_gate.py: warm-up, and twice one first, two timed, one checked collective over 8 ranks and 4 rails.
+    expected = 2 * 7 / 8 * (4 << 20) / 4 * (1 + 2 * (1 + 2 + 1))
+    for host in GB200:
+        after = rails(with_mpi, host)
+        assert all(after[rail] - count == pytest.approx(expected, rel=0.10) for rail, count in before[host].items())
+
+
+def test_pairs_run_as_steps_of_one_allocation_across_blocks(with_mpi: Lab) -> None:
+    """As a job of its own a pair across two blocks is refused (simulation.md 0.3)."""
+    pair = ("srun", "-p", "all", "-w", "sg1,sl1", "-N2", "-n2")
+    alone = with_mpi.inside(CTL, "timeout", "10", *pair, "--immediate=3", "hostname", check=False)
+    step = " ".join(("srun --overlap --exact -N2 -n2", *MPI))
+    run = f"{PROGRAM} -g 4 -b 1M -e 1M -n 2 -w 1"
+    # The leaves of the two classes are not connected, so the pairs talk over the management network.
+    script = (f"export NCCL_NET=Socket; {step} -w sg1,sl1 {run} >/tmp/one & {step} -w sg2,sl2 {run} >/tmp/two & "
+              "wait; cat /tmp/one /tmp/two; rm /tmp/one /tmp/two")
+    said = out(with_mpi, CTL, "salloc", "-Q", "-p", "all", "-N4", "--exclusive", "sh", "-c", script)
+    assert said.count("Out of bounds values : 0 OK") == 2, said
+    assert all(f" {host} " in said for host in NODES)
+    assert alone.returncode != 0, alone.stdout
+
+
+# -- killed -------------------------------------------------------------------------------------------------
+
+
 def test_slurmctld_killed_before_each_task(
         first: Play, bare: Lab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     kill = lab_command("exec", CTL, "killall", "-9", "-q", "slurmctld", name=NAME)
@@ -196,79 +246,3 @@ def test_slurmctld_killed_before_each_task(
     slurm(bare)
     idle(bare, NODES)
     assert slurm(bare).changed() == {}
-
-
-# -- faults, and what is none ------------------------------------------------------------------------------
-
-
-def test_another_munge_key(first: Play, bare: Lab) -> None:
-    bare.inside("sl1", "sh", "-c", "head -c 128 /dev/urandom >/etc/munge/munge.key; systemctl restart munge")
-    told = slurm(bare, slurm_mode="verify", code=2)
-    assert "sl1: would change: munge key" in messages(told) and "sg1" not in messages(told)
-    slurm(bare)
-    idle(bare, NODES)
-    # The twin: the same key, munge started anew.
-    bare.inside("sl1", "systemctl", "restart", "munge")
-    assert slurm(bare, slurm_mode="verify").changed() == {}
-
-
-def test_the_key_is_right_and_munge_runs_with_an_older_one(first: Play, bare: Lab) -> None:
-    """What a run leaves that was killed between the key and the restart."""
-    script = ("cp -p /etc/munge/munge.key /etc/munge/good; head -c 128 /dev/urandom >/etc/munge/munge.key; "
-              "systemctl restart munge; sleep 1; mv /etc/munge/good /etc/munge/munge.key; touch /etc/munge/munge.key")
-    bare.inside("sl1", "sh", "-c", script)
-    assert "sl1" in messages(slurm(bare, slurm_mode="verify", code=2))
-    assert "sl1" in slurm(bare).changed()
-    assert slurm(bare).changed() == {}
-
-
-def test_slurmdbd_is_down(first: Play, bare: Lab) -> None:
-    bare.inside(CTL, "systemctl", "stop", "slurmdbd")
-    assert "would change: slurmdbd" in messages(slurm(bare, slurm_mode="verify", code=2))
-    # Jobs run on, and are accounted once it is back.
-    out(bare, CTL, "srun", "-J", "meanwhile", "true")
-    slurm(bare)
-    wait(lambda: len(accounted(bare, "meanwhile")), 1)
-
-
-def test_a_configuration_that_slurmctld_refuses(first: Play, bare: Lab) -> None:
-    before = starts(bare)
-    wrong = {"SlurmdParameters": "config_overrides", "NoSuchKey": "1"}
-    told = slurm(bare, slurm_options=wrong, code=2)
-    assert "NoSuchKey" in messages(told)
-    idle(bare, NODES)
-    assert "NoSuchKey" not in bare.host(CTL).file("/etc/slurm/slurm.conf").content_string
-    after = starts(bare)
-    assert all(after[key] == before[key] for key in before if not key.startswith(CTL))
-    assert slurm(bare).changed() == {}
-    # The twin: a key that Slurm knows.
-    slurm(bare, slurm_options={"SlurmdParameters": "config_overrides", "MessageTimeout": 20})
-    assert slurm(bare).code == 0
-
-
-def test_a_gpu_is_missing_and_a_reboot_brings_it_back(first: Play, bare: Lab) -> None:
-    bare.inside("sg2", "sh", "-c", "rm /dev/nvidia3; systemctl restart slurmd", check=False)
-    told = messages(slurm(bare, code=2, slurm_wait_seconds=20))
-    assert "sg2" in told and "sg1" not in told
-    run_lab("reboot", "sg2", name=NAME)
-    wait(lambda: states(bare)["sg2"].rstrip("*") in ("idle", "drained", "inval"), True)
-    bare.inside(CTL, "scontrol", "update", "nodename=sg2", "state=resume", check=False)
-    idle(bare, NODES)
-    assert slurm(bare).changed() == {}
-
-
-def test_a_reboot_needs_nobody(first: Play, bare: Lab) -> None:
-    """The twin of a node that does not come back."""
-    run_lab("reboot", "sl2", name=NAME)
-    wait(lambda: states(bare)["sl2"], "idle", 120)
-    assert slurm(bare).changed() == {}
-
-
-def test_a_host_that_is_down_stays_in_the_cluster(first: Play, bare: Lab) -> None:
-    config = bare.host(CTL).file("/etc/slurm/slurm.conf").content_string
-    bare.inside("sl2", "systemctl", "stop", "ssh.service", "ssh.socket", check=False)
-    done = slurm(bare, code=4)
-    assert done.stats["sl2"]["unreachable"] == 1
-    assert bare.host(CTL).file("/etc/slurm/slurm.conf").content_string == config
-    assert states(bare)["sl2"] == "idle"
-    subprocess.run(lab_command("reboot", "--cold", "sl2", name=NAME), cwd=ROOT, check=True, capture_output=True)
