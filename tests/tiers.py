@@ -74,7 +74,9 @@ def run(argv: tuple[str, ...], seconds: float) -> int:
     if argv[0] == "ansible-lint":
         # Its syntax check runs without an inventory, which ansible.cfg takes for an error.
         environment["ANSIBLE_INVENTORY"] = str(ROOT / "tests" / "lint" / "hosts.yml")
-    process = subprocess.Popen([str(BIN / argv[0]), *argv[1:]], cwd=ROOT, env=environment, start_new_session=True)
+    # What a shell starts in the background ignores SIGINT, and so would what we start: its lab would stay.
+    process = subprocess.Popen([str(BIN / argv[0]), *argv[1:]], cwd=ROOT, env=environment, start_new_session=True,
+                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
     try:
         return process.wait(timeout=seconds)
     except subprocess.TimeoutExpired:

@@ -181,7 +181,7 @@ def test_a_host_that_is_power_cycled_comes_back_as_it_was(lab: Lab, playbook: Pa
 def test_a_module_that_died_between_two_writes_is_undone_too(lab: Lab, playbook: Path) -> None:
     """networkd is asked to reload by a program that never comes back, and the module is killed meanwhile."""
     tool = "/usr/bin/networkctl"
-    script = f"#!/bin/sh\\ncase $1 in reload) touch /run/hangs; sleep 1000;; esac\\nexec {tool}.real \"$@\"\\n"
+    script = f"#!/bin/sh\\ncase $1 in reload) echo $$ >/run/hangs; sleep 1000;; esac\\nexec {tool}.real \"$@\"\\n"
     lab.inside(HOST, "sh", "-c", f"mv {tool} {tool}.real && printf '{script}' > {tool} && chmod 755 {tool}")
     path = f"/etc/systemd/network/20-{RAIL}.network.d/60-aidc-rail.conf"
     before = lab.inside(HOST, "cat", path).stdout
@@ -190,8 +190,8 @@ def test_a_module_that_died_between_two_writes_is_undone_too(lab: Lab, playbook:
         lab.inside(HOST, "sh", "-c", "for i in $(seq 300); do test -e /run/hangs && exit; sleep 0.1; done; exit 1")
         assert lab.inside(HOST, "cat", path).stdout != before
     finally:
-        # The script's name is that of the hanging program; the module is its parent.
-        lab.inside(HOST, "sh", "-c", f"mv {tool}.real {tool}; pid=$(pgrep -of '{tool} reload'); "
+        # The module is the parent of the program that hangs. Without one nothing is killed.
+        lab.inside(HOST, "sh", "-euc", f"mv {tool}.real {tool}; pid=$(cat /run/hangs); "
                    "kill -9 $(ps -o ppid= -p $pid); kill -9 $pid")
     process.communicate(timeout=200)
     deadline = time.monotonic() + SECONDS + 10
