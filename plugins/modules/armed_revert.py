@@ -93,6 +93,10 @@ before:
       description: When the state was restored, or null.
       type: str
       sample: null
+    reason:
+      description: Why the host undid it by itself, or null. A reboot of the host is told as such.
+      type: str
+      sample: the controller did not come back within 60 s
     problems:
       description: What could not be restored.
       type: list

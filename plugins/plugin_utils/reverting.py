@@ -72,5 +72,5 @@ class Reverting(ActionBase):
         entry = next(entry for entry in found if entry["state"] == "undone")
         bad = f" Not all could be restored: {'; '.join(entry['problems'])}." if entry["problems"] else ""
         return {"failed": True, "changed": False, "armed": entry, "commands": [], "msg": (
-            f"{module}: the change was undone on the host at {entry['undone_at']} because the controller did not come "
-            f"back within {entry['seconds']:g} s.{bad} Change the values, or reach the host by another way.")}
+            f"{module}: the change was undone on the host at {entry['undone_at']} because "
+            f"{entry['reason']}.{bad} Change the values, or reach the host by another way.")}

@@ -64,14 +64,19 @@ class Record:
     def public(self) -> dict[str, t.Any]:
         """Without the saved texts, which may hold secrets of a network manager."""
         return {"id": self.id, "module": self.module, "state": self.state, "seconds": self.seconds, "timer": self.timer,
-                "armed_at": self.armed_at, "undone_at": self.undone_at or None, "problems": list(self.problems)}
+                "armed_at": self.armed_at, "undone_at": self.undone_at or None,
+                "reason": self.reason if self.undone_at else None, "problems": list(self.problems)}
+
+    @property
+    def reason(self) -> str:
+        """Why the host undoes it by itself."""
+        return "the host was rebooted before the controller had come back" if self.rebooted else \
+            f"the controller did not come back within {self.seconds:g} s"
 
     def told(self) -> str:
         """For the operator."""
         bad = f"; not all could be restored: {'; '.join(self.problems)}" if self.problems else ""
-        why = "the host was rebooted before the controller had come back" if self.rebooted else \
-            f"the controller did not come back within {self.seconds:g} s"
-        return f"the change was undone on the host at {self.undone_at} because {why}{bad}"
+        return f"the change was undone on the host at {self.undone_at} because {self.reason}{bad}"
 
 
 def boot_unit(program: t.Sequence[str]) -> str:

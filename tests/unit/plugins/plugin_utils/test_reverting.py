@@ -13,8 +13,9 @@ from ansible_collections.aidc.gpu_cluster.plugins.action.rail_network import Act
 from ansible_collections.aidc.gpu_cluster.plugins.plugin_utils import reverting
 
 ARMED = {"id": "rail_network-1", "module": "rail_network", "state": "armed", "seconds": 60.0, "undone_at": None,
-         "problems": []}
-UNDONE = {**ARMED, "state": "undone", "undone_at": "2026-11-30T12:00:00Z"}
+         "reason": None, "problems": []}
+UNDONE = {**ARMED, "state": "undone", "undone_at": "2026-11-30T12:00:00Z",
+          "reason": "the controller did not come back within 60 s"}
 RESULT = {"changed": True, "commands": [["networkctl", "reload"]], "armed": ARMED}
 LOST = AnsibleConnectionFailure("no way")
 MODULE, REVERT = "aidc.gpu_cluster.rail_network", "aidc.gpu_cluster.armed_revert"
@@ -82,6 +83,12 @@ def test_too_late(run: t.Callable[..., t.Any]) -> None:
     assert (found["failed"], found["changed"], found["commands"]) == (True, False, [])
     assert "was undone on the host at 2026-11-30T12:00:00Z because the controller did not come back within 60 s" \
         in found["msg"] and "x: broken" in found["msg"]
+
+
+def test_the_host_was_rebooted_meanwhile(run: t.Callable[..., t.Any]) -> None:
+    reason = "the host was rebooted before the controller had come back"
+    found = run(Way(RESULT, LOST, {"before": [{**UNDONE, "reason": reason}]}))
+    assert f"because {reason}." in found["msg"] and "within" not in found["msg"]
 
 
 def test_a_module_whose_result_is_lost_is_undone_and_not_kept(run: t.Callable[..., t.Any]) -> None:
