@@ -28,14 +28,14 @@ RAILS = """\
 
 
 @contextlib.contextmanager
-def bare_hosts(labs: Labs, folder: Path, nodes: list[str]) -> Iterator[Lab]:
+def bare_hosts(labs: Labs, folder: Path, nodes: list[str], name: str = NAME) -> Iterator[Lab]:
     """Hosts with rails and repositories and nothing of Slurm's; ``nodes`` are in the cluster."""
-    with labs.during(NAME, FLEET) as lab:
+    with labs.during(name, FLEET) as lab:
         members(lab, nodes)
         play = folder / "rails.yml"
         play.write_text(RAILS, encoding="utf-8")
-        for name in ("playbooks/packages.yml", str(play)):
-            done = lab.play(name)
+        for playbook in ("playbooks/packages.yml", str(play)):
+            done = lab.play(playbook)
             assert done.code == 0, done.text[-4000:]
         yield lab
 
