@@ -96,7 +96,7 @@ def test_the_clock_of_a_host_is_another(cluster: Lab, offset: str, word: str) ->
     finally:
         cluster.inside("sl1", "sh", "-c", f"rm {folder}/clock.conf; systemctl daemon-reload; systemctl restart munge")
     if word:
-        assert f"sl1: munge: unmunge: Error: {word} credential" in told and "time service of both hosts" in told
+        assert f"sl1: munge: {word} credential (" in told and "time service of both hosts" in told
         assert "sg1" not in told
     wait(lambda: states(cluster)["sl1"], "idle", 120)
 
@@ -222,7 +222,7 @@ def test_a_tool_of_the_health_program_hangs(cluster: Lab) -> None:
             told = json.loads(cluster.inside("sg1", *health, check=False).stdout)
             assert time.monotonic() - start < 30, told
         assert any(result["ok"] is None for result in told["results"]), told
-        assert out(cluster, "sg1", "sh", "-c", "pgrep -f 'sleep 3000' || true") == ""
+        assert out(cluster, "sg1", "sh", "-c", "pgrep -f '[s]leep 3000' || true") == ""
         assert states(cluster)["sg1"] == "idle"
     finally:
         cluster.inside("sg1", "mv", f"{rdma}.kept", rdma)
@@ -230,7 +230,8 @@ def test_a_tool_of_the_health_program_hangs(cluster: Lab) -> None:
 
 def test_the_health_program_drains_and_takes_its_drain_back(cluster: Lab) -> None:
     """Started by slurmd itself, every few seconds here: a port that is down drains its node alone."""
-    options = {"resume": True}
+    # As those of the lab's inventory.
+    options = {"resume": True, "gpus_from": "device_files", "memlock_bytes": 8388608}
     slurm(cluster, slurm_health_interval=5, slurm_health_options=options)
     cluster.inside("sg1", "ip", "link", "set", "enP16p3s0f0np0", "down")
     try:
@@ -245,7 +246,8 @@ def test_the_health_program_drains_and_takes_its_drain_back(cluster: Lab) -> Non
 
 
 def test_a_gpu_is_missing_and_a_reboot_brings_it_back(cluster: Lab) -> None:
-    cluster.inside("sg2", "sh", "-c", "rm /dev/nvidia3; systemctl restart slurmd", check=False)
+    # slurmd waits a minute for the device file before it starts.
+    cluster.inside("sg2", "sh", "-c", "rm /dev/nvidia3; systemctl --no-block restart slurmd")
     told = messages(slurm(cluster, code=2, slurm_wait_seconds=20))
     assert "sg2" in told and "sg1" not in told
     run_lab("reboot", "sg2", name=NAME)
