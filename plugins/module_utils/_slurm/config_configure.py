@@ -39,6 +39,10 @@ def _plan(machine: Machine, request: Request) -> tuple[Node, Plan]:
     problems = config_plan.check(request, node)
     if problems:
         raise AidcError(problems)
+    # Before they lie there nobody can include them: so what is installed stays, and only the daemons are left alone.
+    problems = config_service.not_included(machine, request) if request.state == "active" else []
+    if problems:
+        raise AidcError(problems)
     plan = config_plan.plan(request, node)
     if any(step.command[0] == "write" for step in plan.steps):
         problems = config_service.parse_problems(machine, request)

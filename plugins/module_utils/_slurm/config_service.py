@@ -4,6 +4,7 @@
 """Slurm's daemons: does a new slurm.conf parse, do they run, have they taken it over, and what do they complain of."""
 from __future__ import annotations
 
+import contextlib
 import re
 import shutil
 import tempfile
@@ -49,11 +50,33 @@ def _lost_includes(machine: Machine, request: Request, folder: Path) -> list[Pro
             continue
         for name in names:
             # A name with a percent sign is made by Slurm, of the host's name and so on.
-            real = machine.path(name) if name.startswith("/") else folder / name
+            beside = name[len(request.directory) + 1:] if name.startswith(f"{request.directory}/") else name
+            real = machine.path(name) if beside.startswith("/") else folder / beside
             if "%" not in name and not real.exists():
                 found.append(Problem(f"{request.path(path.name)}: Include {name}", "no such file",
                                      "a file that is there"))
     return found
+
+
+def not_included(machine: Machine, request: Request) -> list[Problem]:
+    """Parts of ours (aidc-*.conf) for which the site's own files have no Include. Without any of Slurm's: none."""
+    folder = machine.path(request.directory)
+    if "slurm.conf" in request.files or not (folder / "slurm.conf").exists():
+        return []
+    names: set[str] = set()
+    for path in folder.glob("*.conf"):
+        if path.name.startswith(_READ):
+            with contextlib.suppress(config_parse.ConfError, OSError):
+                names |= {line.pairs[0][1].rpartition("/")[2] for line in config_parse.lines(
+                    path.read_text(encoding="utf-8", errors="replace")) if line.first == "include"}
+    lost = [name for name in request.files if name.startswith("aidc-") and name not in names]
+    homes: dict[str, list[str]] = {}
+    for name in lost:
+        homes.setdefault("gres.conf" if "gres" in name else "slurm.conf", []).append(f"Include {name}")
+    return [Problem(request.path(home), f"a file of the site without {', '.join(lines)}", "the lines in it",
+                    "state: installed has put our files beside it, and no daemon was touched; add the lines on all "
+                    "hosts and run it again")
+            for home, lines in homes.items()]
 
 
 def parse_problems(machine: Machine, request: Request) -> list[Problem]:

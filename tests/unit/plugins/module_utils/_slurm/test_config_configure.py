@@ -421,10 +421,25 @@ def test_a_site_that_includes_our_files(host: SlurmHost) -> None:
     """Their slurm.conf is read with ours, and stays."""
     theirs = "ClusterName=theirs\nInclude aidc-nodes.conf\nInclude aidc-partitions.conf\n"
     host.node.put(f"{ETC}/slurm.conf", theirs)
+    host.node.put(f"{ETC}/gres.conf", "Include /etc/slurm/aidc-gres.conf\n")
     files = fleet.render(SMALL, ownership="include").files
     host.call(files)
-    assert host.files() == {**files, "slurm.conf": theirs}
-    host.node.put(f"{ETC}/slurm.conf", "AuthTyp=theirs\n")
+    assert host.files() == {**files, "slurm.conf": theirs, "gres.conf": "Include /etc/slurm/aidc-gres.conf\n"}
+    host.node.put(f"{ETC}/slurm.conf", theirs + "AuthTyp=theirs\n")
     more = fleet.render(fleet.prod(l40s=17, epyc=16), ownership="include").files
     with pytest.raises(AidcError, match="unrecognized key: AuthTyp"):
         host.call(more)
+
+
+def test_a_site_that_does_not_include_them_yet(host: SlurmHost) -> None:
+    """They can be included only once they are there: so they stay, no daemon is touched, and the lines are named."""
+    host.node.put(f"{ETC}/slurm.conf", "ClusterName=theirs\n# Include aidc-nodes.conf\nInclude aidc-partitions.conf\n")
+    files = fleet.render(SMALL, ownership="include").files
+    host.call(files, state="installed")
+    calls = len(host.node.calls)
+    with pytest.raises(AidcError) as error:
+        host.call(files)
+    assert "slurm.conf: got a file of the site without Include aidc-nodes.conf, wanted" in str(error.value)
+    assert "gres.conf: got a file of the site without Include aidc-gres.conf" in str(error.value)
+    assert {name: text for name, text in host.files().items() if name in files} == files
+    assert not [call for call in host.node.calls[calls:] if call[0] == "systemctl" and "restart" in call]
