@@ -108,10 +108,10 @@ def test_with_the_includes_the_nodes_are_in_the_cluster(site: Lab) -> None:
     out(site, CTL, "systemctl", "restart", "slurmctld")
     adopt(site)
     wait(lambda: {host: states(site).get(host) for host in GB200}, dict.fromkeys(GB200, "idle"))
-    said = out(site, CTL, "srun", "-p", "gb200", "-N2", "--gres=gpu:4", "printenv", "CUDA_VISIBLE_DEVICES")
+    said = out(site, CTL, "srun", "-p", "train", "-N2", "--gres=gpu:4", "printenv", "CUDA_VISIBLE_DEVICES")
     assert said.split() == ["0,1,2,3"] * 2
     assert out(site, CTL, "squeue", "-h", "-n", "old", "-o", "%T") == "RUNNING"
-    assert out(site, CTL, "srun", "-p", "gb200", "-w", "sg1", "hostname") == "sg1"
+    assert out(site, CTL, "srun", "-p", "train", "-w", "sg1", "hostname") == "sg1"
     assert "legacy" in out(site, CTL, "scontrol", "show", "config")
 
 
