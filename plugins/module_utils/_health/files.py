@@ -39,7 +39,7 @@ def _port(sysfs: Sysfs, pci: str) -> str | None:
 
 def ports(machine: Machine, wanted: t.Sequence[str]) -> Result:
     if not wanted:
-        return Result("ports", None, "the intent names no port")
+        return Result("ports", None, "the intent names no port", applies=False)
     sysfs = Sysfs(machine.path("/sys"))
     wrong = [text for pci in wanted if (text := _port(sysfs, pci))]
     return Result("ports", not wrong, ", ".join(wrong))

@@ -80,7 +80,7 @@ def _drift_results(machine: Machine, names: t.Sequence[str], intent: tuple[Inten
         if any(section in known.sections for section in _SECTIONS[name]):
             found.append(Result(name, not texts, ", ".join(texts)))
         else:
-            found.append(Result(name, None, f"the intent has no section {_SECTIONS[name][0]}"))
+            found.append(Result(name, None, f"the intent has no section {_SECTIONS[name][0]}", applies=False))
     return found
 
 

@@ -68,14 +68,15 @@ class Options:
 
 @dataclass(frozen=True)
 class Result:
-    """``ok`` None: nothing could be said, so it counts for nothing."""
+    """``ok`` None: nothing could be said, so it counts for nothing. ``applies`` False: nor ever on this host."""
 
     check: str
     ok: bool | None
     text: str = ""
+    applies: bool = True
 
     def as_dict(self) -> dict[str, t.Any]:
-        return {"check": self.check, "ok": self.ok, "text": self.text}
+        return {"check": self.check, "ok": self.ok, "text": self.text, "applies": self.applies}
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,8 @@ _TEXT_CHARACTERS = 200
 
 
 def _counted(options: Options, old: Count, result: Result) -> Count:
+    if not result.applies:
+        return Count()
     if result.ok is None:
         return old
     if result.ok:
@@ -71,8 +73,10 @@ def decide(options: Options, node: SlurmNode, verdict: Verdict) -> Action:
         return Action("none", "healthy")
     if not options.resume:
         return Action("none", "healthy; it stays drained, as resume is off")
+    # What this host's intent has no word of is never good: nobody waits for it.
+    without = {result.check for result in verdict.results if not result.applies}
     waiting = [name for name in options.enabled
-               if verdict.memory.get(name, Count()).passes < options.pass_after]
+               if name not in without and verdict.memory.get(name, Count()).passes < options.pass_after]
     if waiting:
         return Action("none", f"drained by us; not yet good for long enough: {', '.join(waiting)}")
     request = Request((node.name,), "resumed", SOURCE)

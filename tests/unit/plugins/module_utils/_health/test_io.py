@@ -53,6 +53,7 @@ def test_each_difference_is_one_check(node: FakeNode, monkeypatch: pytest.Monkey
 def test_a_section_that_is_not_there_is_not_checked(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> None:
     found = made(node, DRIFT_CHECKS, sections={"roce_gid": SECTIONS["roce_gid"]}, monkeypatch=monkeypatch)
     assert {name: found[name].ok for name in DRIFT_CHECKS} == {"addresses": None, "mtu": None, "qos": None, "gid": True}
+    assert [name for name in DRIFT_CHECKS if not found[name].applies] == ["addresses", "mtu", "qos"]
 
 
 def test_ports_of_the_boot_tool_are_ours_already(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> None:

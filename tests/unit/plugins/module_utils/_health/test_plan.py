@@ -86,6 +86,22 @@ def test_resume_only_our_own(state: str, why: str, options: Options, verb: str) 
     assert plan.decide(options, node(state, why), good).verb == verb
 
 
+def test_a_check_that_this_host_has_no_use_for_is_not_waited_for() -> None:
+    """A twin: one that could not be made this time is."""
+    def decided(**other: t.Any) -> str:
+        verdict = Verdict()
+        for _ in range(3):
+            verdict = plan.judge(OPTIONS, verdict.memory, [Result("ports", True), Result("disk", None, "x", **other)])
+        return plan.decide(OPTIONS, node("IDLE+DRAIN", OURS), verdict).verb
+
+    assert (decided(applies=False), decided()) == ("resume", "none")
+
+
+def test_a_failure_of_a_check_without_use_is_forgotten() -> None:
+    verdict = plan.judge(OPTIONS, after(False, False).memory, [Result("ports", None, "", applies=False)])
+    assert not verdict.failed
+
+
 def test_after_a_boot_the_good_runs_are_counted_anew() -> None:
     assert plan.decide(OPTIONS, node("IDLE+DRAIN", OURS), after(True, True)).verb == "none"
     # What cannot be checked has not passed.
