@@ -197,7 +197,7 @@ def test_a_gate_that_fails_names_what_was_changed_since_the_pass_and_rollback_ta
     assert gate(configured)[0].code == 0
     change = ("playbooks/fabric.yml", "--tags", "roce_qos", "--limit", L4[0])
     assert configured.play(*change, "-e", "roce_qos_dscp=28").changed().keys() == {L4[0]}
-    with shaped(configured, L4[0], "enp193s0f0np0", "20mbit"):
+    with shaped(configured, L4[0], "enp193s0f0np0", "10mbit"):
         done, reports = gate(configured)
     assert done.code != 0 and (state(reports["gb200"]), state(reports["l40s"])) == ("PASS", "SLOW")
     named = [line for line in done.text.splitlines() if "changed since the pass of" in line]
@@ -205,7 +205,7 @@ def test_a_gate_that_fails_names_what_was_changed_since_the_pass_and_rollback_ta
     assert "roce_qos: dscp was 26, is 28" in named[0]
     assert configured.play("playbooks/rollback.yml", "--limit", ":".join(L4)).changed().keys() == {L4[0]}
     assert configured.play(*change).changed() == {}
-    with shaped(configured, L4[0], "enp193s0f0np0", "20mbit"):
+    with shaped(configured, L4[0], "enp193s0f0np0", "10mbit"):
         done, _reports = gate(configured)
     assert done.code != 0 and "changed since the pass of" not in done.text
     assert gate(configured)[0].code == 0
