@@ -9,6 +9,7 @@ import typing as t
 from .model import Wanted
 from .tables import BOARD_KINDS
 
+
 def _class() -> dict[str, t.Any]:
     """A new one for each call, as AnsibleModule writes its defaults into it."""
     one = {

@@ -12,7 +12,6 @@ from pathlib import Path
 from .._host.errors import Problem
 from .._host.files import read_text
 from .._host.machine import Machine
-from .._host.runner import Result
 from .._host.sysfs import Sysfs
 from .._hostinfo.parse import nvidia_version
 from .._mlx5.stack import modinfo
@@ -132,22 +131,28 @@ def units(machine: Machine, problems: list[Problem]) -> tuple[Unit, ...] | None:
     return asked.parsed(parse, problems, "the state of NVIDIA's units", "run it by hand")
 
 
-def _none_found(asked: Result) -> bool:
-    """journalctl --grep exits 1 without a word where no line matches."""
-    return asked.state == "ok" or (asked.state == "failed" and asked.rc == 1 and not asked.stderr.strip())
+def _journal(machine: Machine, needs_root: list[str]) -> tuple[Event, ...] | None:
+    """None: it cannot tell. --grep exits 1 without a word where no line matches, and may not have been compiled in."""
+    asked = machine.tool("journalctl", "-k", "-b", "--no-pager", "-o", "short-unix", "-g", _XID)
+    # "Hint: You are currently not seeing messages from other users and the system", with exit status 0.
+    if "Hint:" in asked.stderr or "permission" in asked.stderr:
+        needs_root.append("journal")
+        return None
+    if asked.state == "ok" or (asked.state == "failed" and asked.rc == 1 and not asked.stderr.strip()):
+        return xid_history.events(asked.stdout)
+    return None
 
 
 def events(machine: Machine, problems: list[Problem], needs_root: list[str]) -> tuple[tuple[Event, ...], str | None]:
     """(Xids since boot, where they stand). The journal keeps what the kernel's ring has lost."""
-    asked = machine.tool("journalctl", "-k", "-b", "-q", "--no-pager", "-o", "short-unix", "-g", _XID)
-    if _none_found(asked):
-        return xid_history.events(asked.stdout), "journal"
+    found = _journal(machine, needs_root)
+    if found is not None:
+        return found, "journal"
     ring = machine.tool("dmesg", "--time-format", "iso")
-    if ring.state == "ok" or _XID in ring.stdout:
+    if ring.state == "ok":
         return xid_history.events(ring.stdout), "dmesg"
     if "not permitted" in ring.stderr:
         needs_root.append("dmesg")
     else:
-        problems.append(Problem("dmesg", ring.why(), "the kernel's log",
-                                f"no Xid can be told; journalctl: {asked.why()}"))
+        problems.append(Problem("dmesg", ring.why(), "the kernel's log", "the journal told nothing either"))
     return (), None

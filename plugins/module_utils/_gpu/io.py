@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import typing as t
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
 from .._host.errors import Problem
 from .._host.machine import Machine
@@ -36,6 +36,13 @@ class Asked:
     library: str | None = None
 
 
+def _others(output: str) -> tuple[Smi, ...] | None:
+    try:
+        return parse.gpus(output)[1] or None
+    except ValueError:
+        return None
+
+
 def _ask_smi(machine: Machine, driver: Driver, notes: Notes) -> Asked:
     """Not without a loaded driver: as root, nvidia-smi would load it."""
     if not driver.is_loaded:
@@ -44,7 +51,8 @@ def _ask_smi(machine: Machine, driver: Driver, notes: Notes) -> Asked:
     said = f"{asked.stdout}\n{asked.stderr}"
     state = parse.error_state(asked.rc, said)
     if state is not None:
-        return Asked(None, state, parse.library_version(said))
+        # Of several GPUs the others may have been printed.
+        return Asked(_others(asked.stdout), state, parse.library_version(said))
     hint = _SMI_HINT if asked.state == "missing" else "run it by hand; a driver in trouble hangs it, look at dmesg"
     found = asked.parsed(parse.gpus, notes.problems, "a block of text for each GPU", hint)
     if found is None:
@@ -87,7 +95,7 @@ def _gpu(gpu: Pci, node: Node, near: topo.Affinity | None) -> dict[str, t.Any]:
         "in_driver": None if node.driven is None else mine is not None,
         "in_nvidia_smi": None if node.smi is None else said is not None,
         "minor": mine.minor if mine else None, "firmware_version": mine.firmware_version if mine else None,
-        **(said or Smi(gpu.pci)).as_data(),
+        **(said.as_data() if said else Smi.no_data()),
         "nvlinks": None if links is None else [{"link": number, "gbytes_per_second": rate}
                                                for number, rate in sorted(links.items())],
         "nics": dict(near.paths) if near else {}, "nearest_nic": near.nearest if near else None,
@@ -122,7 +130,7 @@ def _gather(machine: Machine, gpus: tuple[Pci, ...], wanted: Wanted, notes: Note
     kinds = {one.pci: judge.kind(one, wanted) for one in gpus}
     asked = _ask_smi(machine, driver, notes)
     if driver.userspace is None and asked.library:
-        driver = Driver(**{**driver.__dict__, "userspace": asked.library})
+        driver = replace(driver, userspace=asked.library)
     procfs = Sysfs(machine.path("/proc"))
     node = Node(
         gpus, bus_io.driven(procfs, notes.problems), asked.gpus, asked.state, driver, driver_io.settings(machine),

@@ -50,7 +50,8 @@ def _versions(driver: Driver) -> list[Problem]:
 
 def _wanted(driver: Driver, wanted: Wanted) -> list[Problem]:
     if wanted.driver_version and driver.loaded and not same_version(driver.loaded, wanted.driver_version):
-        return [Problem("nvidia", f"{driver.loaded} loaded", f"{wanted.driver_version}, as the class says", "")]
+        return [Problem("nvidia", f"{driver.loaded} loaded", f"{wanted.driver_version}, as the class says",
+                        "install that version, hold the whole set, then reload the driver or reboot")]
     return []
 
 

@@ -153,6 +153,11 @@ class Smi:
         data["events"] = None if self.events is None else list(self.events)
         return {key: value for key, value in data.items() if key not in ("pci", "name", "uuid")}
 
+    @classmethod
+    def no_data(cls) -> dict[str, None]:
+        """The same of a GPU of which nvidia-smi said nothing."""
+        return dict.fromkeys(cls("").as_data())
+
 
 @dataclass(frozen=True)
 class Package:

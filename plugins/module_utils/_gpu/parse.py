@@ -14,7 +14,7 @@ import typing as t
 from .model import Fabric, Mode, Remap, Smi, Temperature, pci_address
 from .tables import ERROR_TEXTS, EVENTS, EXIT_STATES
 
-Tree = t.Dict[str, t.Any]  # noqa: UP006  (evaluated by Python 3.9)
+Tree = dict[str, t.Any]
 
 _HEADING = "NVSMI LOG"
 _GPU = re.compile(r"GPU ([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])")
