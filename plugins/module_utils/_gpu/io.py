@@ -67,8 +67,8 @@ def _ask_smi(machine: Machine, driver: Driver, notes: Notes) -> Asked:
 def _nvlinks(machine: Machine, asked: Asked, node_kinds: t.Collection[str | None], notes: Notes) -> t.Any:
     if not asked.gpus or not {"nvl", "nvswitch"} & set(node_kinds):
         return None
-    return machine.tool(_SMI, "nvlink", "-s").parsed(parse.nvlinks, notes.problems, "links of each GPU",
-                                                      "run it by hand")
+    said = machine.tool(_SMI, "nvlink", "-s")
+    return said.parsed(parse.nvlinks, notes.problems, "links of each GPU", "run it by hand")
 
 
 def _topology(machine: Machine, asked: Asked, affinities: t.Sequence[topo.Affinity], nics: t.Sequence[Nic],

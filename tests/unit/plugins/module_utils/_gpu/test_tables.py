@@ -8,7 +8,7 @@ from ansible_collections.aidc.gpu_cluster.plugins.module_utils._gpu import table
 
 def test_rows_have_sources_and_stand_once() -> None:
     assert len({one.pci_id for one in tables.BOARDS}) == len(tables.BOARDS)
-    assert all(one.source for one in (*tables.BOARDS, *tables.HELPERS))
+    assert all(source for source in [*(one.source for one in tables.BOARDS), *(one.source for one in tables.HELPERS)])
     assert [one.bit for one in tables.EVENTS] == [2 ** power for power in range(9)]
     assert {one.bit for one in tables.EVENTS if not one.normal} == {0x20, 0x40, 0x80}
     assert {state for _words, state in tables.ERROR_TEXTS} <= set(tables.EXIT_STATES)
