@@ -210,7 +210,7 @@ def _links(node: Node) -> list[Problem]:
     return found
 
 
-def _fabric_manager(node: Node) -> list[Problem]:
+def fabric_manager(node: Node) -> list[Problem]:
     """Only boards with NVSwitches have one; elsewhere it ends by itself [driver-slurm-k8s.md 0.3, 9 row 5]."""
     kinds = {kind_ for kind_ in node.kinds.values() if kind_}
     unit = next((one for one in node.units or () if one.name == FABRIC_MANAGER_UNIT and one.load == "loaded"), None)
@@ -231,4 +231,4 @@ def findings(node: Node, wanted: Wanted) -> list[Problem]:
     found = [*_bus(node, wanted), *_counts(node), *_smi_state(node)]
     for one in node.smi or ():
         found += [*_memory(one, wanted), *_modes(one, wanted), *_heat(one)]
-    return [*found, *_fabric(node), *_links(node), *_fabric_manager(node)]
+    return [*found, *_fabric(node), *_links(node), *fabric_manager(node)]
