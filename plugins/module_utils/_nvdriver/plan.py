@@ -131,7 +131,7 @@ def check(chosen: PackageSet | None, request: Request, node: Node, check_mode: b
         return [catalog.refusal(request, node)]
     if request.board in ("nvl", "nvswitch") and not chosen.pinned[request.board]:
         what = "IMEX" if request.board == "nvl" else "a fabric manager"
-        found.append(Problem(f"package set {chosen.id}", f"no package of {what}", f"one, as the board is {request.board}",
+        found.append(Problem(f"package set {chosen.id}", f"no package of {what}", f"one, for the board {request.board}",
                              "choose the repository cuda"))
     found += [*_broken(node), *_known_bad(request, node, True)]
     if missing(chosen, request, node):
