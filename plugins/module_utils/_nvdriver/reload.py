@@ -83,12 +83,21 @@ def _active(node: Node) -> list[str]:
     return [one.name for one in node.units or () if one.active in ("active", "activating", "reloading")]
 
 
+def _waiting(request: Request, node: Node) -> list[str]:
+    """Services that found no driver when their packages came; IMEX waits for its list of nodes, and is not ours."""
+    names = ["nvidia-persistenced.service", *(["nvidia-fabricmanager.service"] if request.board == "nvswitch" else [])]
+    return [one.name for one in node.units or () if one.name in names and one.load == "loaded"
+            and one.enabled == "enabled" and one.name not in _active(node)]
+
+
 def steps(request: Request, node: Node) -> list[Step]:
     why = reason(request, node)
     if why is None:
         return []
     if not node.driver.is_loaded:
-        return [Step(("modprobe", name), why) for name in _LOADED]
+        return [*(Step(("modprobe", name), why) for name in _LOADED),
+                *(Step(("systemctl", "start", name), "it is enabled, and the driver was not loaded")
+                  for name in _waiting(request, node))]
     stopped = [name for name in STOPPED if name in _active(node)]
     gone = [name for name in UNLOADED if name in ("nvidia", *node.users)]
     back = dict.fromkeys((*_LOADED, *reversed(gone)))

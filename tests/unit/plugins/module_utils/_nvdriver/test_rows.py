@@ -381,6 +381,18 @@ def test_services_are_stopped_for_a_reload_and_started_again(upgraded: DriverNod
     assert {step["disruptive"] for step in found["steps"]} == {"none", "driver"}
 
 
+def test_services_that_waited_for_the_driver(tmp_path: Path) -> None:
+    node = bare(tmp_path)
+    node.install(VERSION, "nvidia-fabricmanager")
+    for name in ("nvidia-persistenced", "nvidia-fabricmanager", "nvidia-imex"):
+        node.units[f"{name}.service"] = ("loaded", "inactive", "enabled")
+    commands = node.call(True, board="nvswitch")["commands"]
+    assert commands[-2:] == [["systemctl", "start", "nvidia-fabricmanager.service"],
+                             ["systemctl", "start", "nvidia-persistenced.service"]]
+    assert node.call()["commands"][-1] == ["systemctl", "start", "nvidia-persistenced.service"]
+    assert node.units["nvidia-imex.service"][1] == "inactive"
+
+
 def hold_by(comm: str, *files: str) -> t.Callable[[DriverNode], t.Any]:
     return lambda node: process(node.root, 77, comm, *files)
 
