@@ -151,3 +151,15 @@ def gather(machine: Machine, pcis: t.Iterable[str]) -> Usage:
     processes, unseen = _processes(machine, sysfs)
     return Usage(processes, _queue_pairs(machine), _mounts(machine, sysfs),
                  {pci: _devices(sysfs, pci) for pci in pcis}, unseen)
+
+
+def open_files(folder: Path) -> list[str] | None:
+    """What the process of /proc/PID/fd has open; None where we may not look."""
+    return _open_files(folder)
+
+
+def identity(base: Path) -> tuple[str, str]:
+    """(name, job in words or "") of the process of /proc/PID."""
+    job = parse.cgroup_job(_bytes(base / "cgroup").decode("utf-8", errors="replace"))[0]
+    job = job or parse.stepd_job(_bytes(base / "cmdline")) or parse.environment_job(_bytes(base / "environ"))
+    return _bytes(base / "comm").decode("utf-8", errors="replace").strip() or "unknown", job

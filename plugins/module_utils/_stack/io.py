@@ -20,50 +20,16 @@ from .._mlx5.model import VENDOR_ID
 from .._net import io as net_io
 from .._net import plan as net_plan
 from . import parse
-from .model import (
-    DRIVER,
-    HELD,
-    MOK_CERTIFICATE,
-    OPENIBD,
-    Build,
-    Dependant,
-    Function,
-    Impact,
-    Module,
-    Node,
-    Os,
-    Request,
-    Step,
-    kernel_order,
-)
+from .model import DRIVER, OPENIBD, Function, Impact, Module, Node, Request, Step
 from .plan import names
+from .system import builds, kernels, os_release, parsed, secure_boot, tool, walk_holders
 
-T = t.TypeVar("T")
 # openibd unloads and loads a dozen modules, and each card takes seconds.
 RESTART_SECONDS = 300.0
 _PCI = "bus/pci/devices"
 _NETWORK_CLASS = "0x02"
 _DPKG = ("dpkg-query", "-W", "-f", "${Package}\\t${db:Status-Status}\\t${Version}\\n")
 _RPM = ("rpm", "-q", "--qf", "%{NAME}\\t%{VERSION}-%{RELEASE}\\n")
-_HINTS = {
-    "dpkg-query": "is it a Debian or Ubuntu? what does dpkg --audit say?",
-    "rpm": "is it a RHEL? the database of rpm may be locked or broken",
-    "modinfo": "install the package kmod",
-    "dkms": "run it by hand",
-    "ofed_info": "run it by hand",
-    "mokutil": "run it by hand",
-}
-
-
-def _parsed(result: Result, parser: t.Callable[[str], T], bad: list[Problem]) -> T | None:
-    """The parsed answer of a tool that ended as it should; else an entry in ``bad``."""
-    return result.parsed(parser, bad, "its usual output", _HINTS.get(result.argv[0], ""))
-
-
-def _tool(machine: Machine, *argv: str) -> Result:
-    """A tool's result under the words that it was called with."""
-    result = machine.tool(*argv)
-    return Result(tuple(argv), result.state, result.rc, result.stdout, result.stderr)
 
 
 def _as_ok(result: Result) -> Result:
@@ -84,15 +50,15 @@ def _packages(machine: Machine, request: Request, family: str, bad: list[Problem
     if not wanted:
         return {}
     if family == "RedHat":
-        result = _tool(machine, *_RPM, *wanted)
+        result = tool(machine, *_RPM, *wanted)
         # The exit status is the number of those that are missing; each name has its line.
         if result.state == "failed" and len(result.stdout.splitlines()) >= len(wanted):
             result = _as_ok(result)
-        return _parsed(result, parse.rpm, bad) or {}
-    result = _tool(machine, *_DPKG, *wanted)
+        return parsed(result, parse.rpm, bad) or {}
+    result = tool(machine, *_DPKG, *wanted)
     if result.rc == 1 and _only_strangers(result.stderr):
         result = _as_ok(result)
-    return _parsed(result, parse.dpkg, bad) or {}
+    return parsed(result, parse.dpkg, bad) or {}
 
 
 def _is_program(machine: Machine, name: str) -> bool:
@@ -101,35 +67,18 @@ def _is_program(machine: Machine, name: str) -> bool:
     return any(path.is_file() and os.access(path, os.X_OK) for path in paths)
 
 
-def _os(machine: Machine, bad: list[Problem]) -> Os:
-    path = "/etc/os-release"
-    try:
-        return parse.os_release(read_text(machine.path(path)) or "")
-    except ValueError as error:
-        bad.append(Problem(path, str(error), "ID=... and its other lines"))
-        return Os()
-
-
 # -- kernels and modules --------------------------------------------------------------------------------------------
-
-
-def _kernels(machine: Machine) -> tuple[str, ...]:
-    """Kernels with modules and, where /boot has any kernel, with one there: the others cannot be booted."""
-    modules, boot = machine.path("/lib/modules"), machine.path("/boot")
-    found = {path.parent.name for name in ("modules.dep", "kernel") for path in modules.glob(f"*/{name}")}
-    images = {path.name[len("vmlinuz-"):] for path in boot.glob("vmlinuz-*")} if boot.is_dir() else set()
-    return tuple(sorted(found & images if images else found, key=kernel_order))
 
 
 def _module(machine: Machine, request: Request, kernel: str, bad: list[Problem]) -> Module:
     """The file that modprobe would take for that kernel."""
-    result = _tool(machine, "modinfo", "-k", kernel, DRIVER)
+    result = tool(machine, "modinfo", "-k", kernel, DRIVER)
     if result.state == "missing" and request.flavour != "doca_ofed":
         return Module()
     # Without the kernel's index or without the module in it [kmod's modinfo.c].
     if result.state == "failed" and "not found" in result.stderr:
         return Module()
-    return _parsed(result, parse.modinfo, bad) or Module()
+    return parsed(result, parse.modinfo, bad) or Module()
 
 
 def _module_names(machine: Machine, sysfs: Sysfs) -> set[str]:
@@ -147,21 +96,6 @@ def _loaded(machine: Machine, sysfs: Sysfs, functions: t.Sequence[Function]) -> 
     return Module("ofed" if set(stack.OFED_MODULES) & modules else "inbox", *read)
 
 
-def walk_holders(sysfs: Sysfs, roots: t.Sequence[str] = HELD) -> tuple[Dependant, ...]:
-    """All modules that hold one of ``roots``, itself or through others, each once, with what it holds."""
-    uses: dict[str, list[str]] = {}
-    waiting, seen = list(roots), set[str]()
-    while waiting:
-        module = waiting.pop(0)
-        if module in seen:
-            continue
-        seen.add(module)
-        for holder in sysfs.names(f"module/{module}/holders"):
-            uses.setdefault(holder, []).append(module)
-            waiting.append(holder)
-    return tuple(Dependant(name, tuple(held)) for name, held in uses.items())
-
-
 def _functions(sysfs: Sysfs) -> tuple[Function, ...]:
     found = []
     for pci in sorted(sysfs.names(_PCI)):
@@ -175,45 +109,26 @@ def _functions(sysfs: Sysfs) -> tuple[Function, ...]:
     return tuple(found)
 
 
-def _builds(machine: Machine, bad: list[Problem]) -> tuple[Build, ...]:
-    if not machine.path("/var/lib/dkms").is_dir():
-        return ()
-    result = _tool(machine, "dkms", "status")
-    return () if result.state == "missing" else _parsed(result, parse.dkms, bad) or ()
-
-
 def _package(machine: Machine, bad: list[Problem]) -> str | None:
-    result = _tool(machine, "ofed_info", "-s")
-    return None if result.state == "missing" else _parsed(result, stack.ofed_package, bad)
-
-
-def _secure_boot(machine: Machine, bad: list[Problem]) -> tuple[bool | None, bool | None]:
-    """Whether it is on, and whether the firmware knows the key of DKMS. Without UEFI mokutil fails: not told."""
-    result = _tool(machine, "mokutil", "--sb-state")
-    if result.state in ("missing", "failed"):
-        return None, None
-    on = _parsed(result, parse.secure_boot, bad)
-    if not on or not machine.path(MOK_CERTIFICATE).exists():
-        return on, False if on else None
-    said = machine.tool("mokutil", "--test-key", MOK_CERTIFICATE).stdout
-    return on, "is already enrolled" in said
+    result = tool(machine, "ofed_info", "-s")
+    return None if result.state == "missing" else parsed(result, stack.ofed_package, bad)
 
 
 def gather(machine: Machine, request: Request) -> Node:
     """One read of everything. What could not be read although it is there is in the node's problems."""
     bad: list[Problem] = []
     sysfs = Sysfs(machine.path("/sys"))
-    system, kernel = _os(machine, bad), (read_text(machine.path("/proc/sys/kernel/osrelease")) or "").strip()
+    system, kernel = os_release(machine, bad), (read_text(machine.path("/proc/sys/kernel/osrelease")) or "").strip()
     functions = _functions(sysfs)
     node = Node(
-        system, kernel, _kernels(machine), _packages(machine, request, system.family, bad),
+        system, kernel, kernels(machine), _packages(machine, request, system.family, bad),
         missing_programs=tuple(name for name in request.programs if not _is_program(machine, name)),
-        loaded=_loaded(machine, sysfs, functions), package=_package(machine, bad), builds=_builds(machine, bad),
+        loaded=_loaded(machine, sysfs, functions), package=_package(machine, bad), builds=builds(machine, bad),
         dependants=walk_holders(sysfs), functions=functions, has_openibd=machine.path(OPENIBD).is_file(),
     )
-    kernels = dict.fromkeys((kernel, node.next_kernel))
-    installed = {each: _module(machine, request, each, bad) for each in kernels if each}
-    on, enrolled = _secure_boot(machine, bad)
+    asked = dict.fromkeys((kernel, node.next_kernel))
+    installed = {each: _module(machine, request, each, bad) for each in asked if each}
+    on, enrolled = secure_boot(machine, bad)
     bad += [Problem(f"/sys/{path}", error, "a readable file", "the device or what emulates it is in trouble")
             for path, error in sysfs.errors.items()]
     return dataclasses.replace(node, installed=installed, secure_boot=on, key_enrolled=enrolled, problems=tuple(bad))

@@ -23,8 +23,8 @@ WANTED: dict[Flavour, Kind | None] = {"inbox": "inbox", "doca_ofed": "ofed", "un
 # Both hold what openibd unloads: most modules ib_core, some (mlx5_vdpa, mlx5_fwctl) only the driver.
 HELD = ("ib_core", DRIVER)
 OPENIBD = "/etc/init.d/openibd"
-# Where the keys of DKMS are [dkms(8), mok_certificate].
-MOK_CERTIFICATE = "/var/lib/dkms/mok.pub"
+# Where the keys of DKMS are [dkms(8), mok_certificate; Ubuntu's own: driver-slurm-k8s.md 1.6].
+MOK_CERTIFICATES = ("/var/lib/dkms/mok.pub", "/var/lib/shim-signed/mok/MOK.der")
 
 # What `openibd stop` unloads itself [Mellanox mlnx-ofa_kernel ofed_scripts/openibd, UNLOAD_MODULES], as far as kernels
 # of today have it, and the two modules below all others of OFED.

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
+from ansible_collections.aidc.gpu_cluster.plugins.action.gpu_info import ActionModule as GpuInfo
 from ansible_collections.aidc.gpu_cluster.plugins.action.host_info import ActionModule as HostInfo
 from ansible_collections.aidc.gpu_cluster.plugins.action.mlx5_info import ActionModule as Mlx5Info
 from ansible_collections.aidc.gpu_cluster.plugins.action.mlx5_port import ActionModule as Mlx5Port
@@ -19,7 +20,7 @@ MODULE_RESULT = {"changed": False, "devices": [{"pci": "0000:03:00.0"}], "proble
                  "_ansible_parsed": True}
 
 
-@pytest.fixture(params=[HostInfo, Mlx5Info], ids=["host_info", "mlx5_info"])
+@pytest.fixture(params=[GpuInfo, HostInfo, Mlx5Info], ids=["gpu_info", "host_info", "mlx5_info"])
 def plugin(request: pytest.FixtureRequest) -> t.Any:
     return request.param
 
