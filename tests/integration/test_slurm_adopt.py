@@ -120,3 +120,12 @@ def test_a_second_run_changes_nothing(site: Lab) -> None:
     assert adopt(site).changed() == {}
     assert (site_files(site), starts(site)) == (before, running)
     assert NODES[2] == OLD and out(site, CTL, "squeue", "-h", "-n", "old", "-o", "%T") == "RUNNING"
+
+
+def test_another_version_is_refused_before_any_file_changes(site: Lab) -> None:
+    """As a host of Debian 12 (22.05) would be in a cluster of Debian 13's (24.11), the other way round."""
+    before, running = site_files(site), starts(site)
+    told = messages(slurm(site, "--limit", "sg1", code=2, slurm_ownership="include", slurm_flavour="unmanaged",
+                          slurm_cluster_name="legacy", slurm_nccl_profile=False, slurm_version="22.05.8"))
+    assert "sg1: got Slurm 24.11.5, wanted 22.05.x" in told and "Debian 12 has 22.05" in told
+    assert (site_files(site), starts(site)) == (before, running)
