@@ -88,7 +88,7 @@ class Request:
 
     @property
     def branch(self) -> int:
-        return int(self.version.split(".")[0])
+        return int(self.version.split(".", maxsplit=1)[0])
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ def rack(root: Path) -> DriverNode:
 def test_check_mode_then_run_then_nothing(tmp_path: Path, make: t.Callable[[Path], DriverNode]) -> None:
     node = make(tmp_path)
     files = {path for path in tmp_path.rglob("*") if path.is_file()}
-    options = {"registry_dwords": {"PeerMappingOverride": 1}}
+    options: dict[str, t.Any] = {"registry_dwords": {"PeerMappingOverride": 1}}
     predicted = node.call(True, **options)
     assert {path for path in tmp_path.rglob("*") if path.is_file()} == files
     assert not any(call[0] in ("apt-mark", "modprobe", "update-initramfs", "dracut") for call in node.calls)

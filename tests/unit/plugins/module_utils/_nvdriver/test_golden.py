@@ -28,8 +28,8 @@ def case_of(case: dict[str, t.Any]) -> tuple[Request, Node]:
     request = replace(Request("580.159.04", board=known.kind, sets=SETS, known_bad=BAD), **case.get("request", {}))
     family = "RedHat" if given["os"][0] in ("rhel", "rocky") else "Debian"
     return request, Node(
-        os=Os(*given["os"], family=family), architecture=given["architecture"], kernel=given["kernel"],
-        kernels=(given["kernel"],), gpus=(Pci("0000:01:00.0", given["gpu"]),),
+        os=Os(given["os"][0], given["os"][1], family=family), architecture=given["architecture"],
+        kernel=given["kernel"], kernels=(given["kernel"],), gpus=(Pci("0000:01:00.0", given["gpu"]),),
         page_size_bytes=given.get("page_size_bytes", 4096))
 
 
