@@ -9,7 +9,7 @@ import zlib
 from datetime import datetime, timezone
 from pathlib import Path
 
-from ansible.errors import AnsibleActionFail
+from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._gate import argspec, document, store
@@ -81,10 +81,9 @@ class ActionModule(ActionBase):
                      f"{len(planner.to_dict()['outcomes'])} runs are known")
         work.run()
         case = work.case()
-        found = document.of_case(case, args["allow_simulated"])
-        plain = planner.conclusion().to_dict()
+        plain, (runs, _conclusion) = planner.conclusion().to_dict(), document.replay(case["search"])
         return {"searched": True, "resumed": before is not None, "conclusion": plain, "case": case,
-                "culprits": culprits(plain, found["heat"], setting.rails), "notes": work.notes,
+                "culprits": culprits(plain, runs, setting.rails), "notes": work.notes,
                 "launches": work.launched}
 
     @staticmethod
@@ -93,7 +92,11 @@ class ActionModule(ActionBase):
 
     def _execute(self, args: dict[str, t.Any], launches: list[Launch], task_vars: dict[str, t.Any]) -> Answers:
         options = {**{name: args[name] for name in _PASSED_ON}, "runs": launches}
-        answer = self._execute_module(module_name=MODULE, module_args=options, task_vars=task_vars)
+        try:
+            answer = self._execute_module(module_name=MODULE, module_args=options, task_vars=task_vars)
+        except AnsibleConnectionFailure as error:
+            # What is known so far is not lost with the head.
+            raise Stopped(f"the head cannot be reached: {' '.join(str(error).split())[:400]}") from error
         if answer.get("failed") or answer.get("unreachable") or "runs" not in answer:
             raise Stopped(" ".join(str(answer.get("msg") or "no result").split())[:400])
         return {one["id"]: one for one in answer["runs"]}

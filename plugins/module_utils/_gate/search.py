@@ -24,6 +24,7 @@ KINDS: tuple[Kind, ...] = ("ring", "alltoall", "rails")
 WHOLE = "all"
 Launch = dict[str, t.Any]
 Answers = t.Mapping[str, t.Mapping[str, t.Any]]
+Runs = t.Sequence["tuple[Run, Outcome]"]
 
 
 @dataclass(frozen=True)
@@ -166,13 +167,12 @@ def _of_rails(seen: t.Sequence[Outcome], rails: t.Mapping[int, float]) -> Outcom
 # -- said -------------------------------------------------------------------------------------------------
 
 
-def culprits(conclusion: t.Mapping[str, t.Any], heat: t.Mapping[str, t.Any] | None,
-             rails: t.Mapping[int, str]) -> list[str]:
-    """Each conviction in one line: `gb2 rail 2 (mlx5_2): 0.48 of its peers in 6 runs`."""
-    return [_culprit(one, conclusion, heat or {"columns": [], "rows": []}, rails) for one in conclusion["convicted"]]
+def culprits(conclusion: t.Mapping[str, t.Any], runs: Runs, rails: t.Mapping[int, str]) -> list[str]:
+    """Each conviction in one line: `gb2 rail 2 (mlx5_2): 0.48 of its peers in 6 runs`. ``runs``: of `document.replay`."""
+    return [_culprit(one, conclusion, runs, rails) for one in conclusion["convicted"]]
 
 
-def _culprit(one: t.Mapping[str, t.Any], conclusion: t.Mapping[str, t.Any], heat: t.Mapping[str, t.Any],
+def _culprit(one: t.Mapping[str, t.Any], conclusion: t.Mapping[str, t.Any], runs: Runs,
              rails: t.Mapping[int, str]) -> str:
     if one["kind"] == "path":
         where = f"path {' - '.join(one['nodes'])}"
@@ -185,29 +185,43 @@ def _culprit(one: t.Mapping[str, t.Any], conclusion: t.Mapping[str, t.Any], heat
         words = {"wrong": "wrong data", "hang": "hangs", "crash": "crashes"}.get(one["symptom"], one["symptom"])
         return f"{where}: {words} in {len(values)} runs"
     middle = statistics.median(values)
-    peers = _peers(measure, conclusion, heat)
-    share = f"{middle / peers:.2f} of its peers" if peers else f"{middle:.2f} of the limit"
-    return f"{where}: {share} in {len(values)} runs"
+    for reached, whose in ((_peers(measure, conclusion, runs), "its peers"), (_siblings(one, runs), "its other rails")):
+        if reached:
+            return f"{where}: {middle / reached:.2f} of {whose} in {len(values)} runs"
+    return f"{where}: {middle:.2f} of the limit in {len(values)} runs"
 
 
 def _hca(rails: t.Mapping[int, str], rail: int) -> str:
     return f" ({rails[rail].partition(':')[0]})" if rail in rails else ""
 
 
-def _measure(one: t.Mapping[str, t.Any]) -> tuple[str, list[float]]:
-    """What convicted it, and all runs of that."""
-    for measure in (*(str(rail) for rail in one["rails"]), "all"):
-        values = [value for probe in one["evidence"] for value in probe["values"].get(measure, ())]
+def _measure(one: t.Mapping[str, t.Any]) -> tuple[int | None, list[float]]:
+    """What convicted it, a rail or (None) all of them together, and all runs of that."""
+    for rail in (*one["rails"], None):
+        name = "all" if rail is None else str(rail)
+        values = [value for probe in one["evidence"] for value in probe["values"].get(name, ())]
         if values:
-            return measure, values
-    return "all", []
+            return rail, values
+    return None, []
 
 
-def _peers(measure: str, conclusion: t.Mapping[str, t.Any], heat: t.Mapping[str, t.Any]) -> float:
-    """The median of what the others reached, each with its best partner."""
-    column = "pairs" if measure == "all" else f"rail {measure}"
-    if column not in heat["columns"]:
-        return 0.0
-    at, bad = heat["columns"].index(column), set(conclusion["bad_nodes"])
-    values = [row["values"][at] for row in heat["rows"] if row["node"] not in bad and row["values"][at] is not None]
+def _peers(rail: int | None, conclusion: t.Mapping[str, t.Any], runs: Runs) -> float:
+    """The median of what the others reached among themselves, each with its best partner."""
+    bad = set(conclusion["bad_nodes"])
+    series: dict[tuple[str, ...], list[float]] = {}
+    for run, outcome in runs:
+        value = outcome.value if rail is None else outcome.rails.get(rail)
+        if run.kind == "pair" and value is not None and bad.isdisjoint(run.nodes):
+            series.setdefault(run.nodes, []).append(value)
+    best: dict[str, float] = {}
+    for nodes, values in series.items():
+        for node in nodes:
+            best[node] = max(best.get(node, 0.0), statistics.median(values))
+    return statistics.median(best.values()) if best else 0.0
+
+
+def _siblings(one: t.Mapping[str, t.Any], runs: Runs) -> float:
+    """What the node's sound rails reached where each was run alone; the others' were not then."""
+    values = [value for run, outcome in runs if one["nodes"][0] in run.nodes
+              for rail, value in outcome.rails.items() if one["rails"] and rail not in one["rails"]]
     return statistics.median(values) if values else 0.0

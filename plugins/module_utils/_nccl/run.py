@@ -21,7 +21,7 @@ from .._access.model import Record
 from .._host.errors import AidcError, Problem
 from .._host.files import write_atomic
 from .._host.machine import Machine
-from . import launch
+from . import launch, strays
 from .io import Bounds, Outcome, bounded_text, prune_logs
 from .io import launch as start
 from .judge import judge
@@ -186,7 +186,12 @@ def tested(job: launch.Job, criteria: Criteria, bounds: Bounds, store: Store, ma
     log = _log_file(store, job.run_id)
     with alive(store, record, bounds.seconds + END_SECONDS):
         outcome = start(argv, launch.environment(job, os.environ), job.mark, log, bounds)
-    return judged_run(job, argv, log, criteria, outcome)
+        # A search may follow at once, and must not measure beside what the launcher could not take with it.
+        ended = outcome.exit_code == 0 or outcome.not_started
+        left = [] if ended else strays.end_on(job, job.hosts[1:])
+    report = judged_run(job, argv, log, criteria, outcome)
+    report.evidence["left_on_hosts"] = left
+    return report
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from ansible.errors import AnsibleActionFail
+from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 from ansible_collections.aidc.gpu_cluster.plugins.action import nccl_gate
 from ansible_collections.aidc.gpu_cluster.plugins.action.nccl_gate import MODULE, ActionModule
@@ -132,6 +132,22 @@ def test_a_host_that_cannot_be_asked_ends_the_search_with_words(controller: Cont
     result = controller.run(lambda runs: {"failed": True, "msg": "no key of it on this host"})
     assert result["notes"] == ["the search was ended: no key of it on this host"]
     assert (result["conclusion"]["verdict"], result["culprits"]) == ("INCOMPLETE", [])
+
+
+def test_a_head_that_is_gone_leaves_what_was_known(controller: Controller) -> None:
+    hosts, calls = Hosts({("gb2", 2): 0.48}), []
+
+    def until(runs: list[dict[str, t.Any]]) -> t.Any:
+        calls.append(runs)
+        if len(calls) == 6:
+            raise AnsibleConnectionFailure("Failed to connect to the host via ssh:\n timed out")
+        return hosts(runs)
+
+    result = controller.run(until)
+    assert result["notes"] == ["the search was ended: the head cannot be reached: "
+                               "Failed to connect to the host via ssh: timed out"]
+    assert result["searched"] and len(controller.stored()["search"]["outcomes"]) >= 5
+    assert controller.run(hosts)["resumed"]
 
 
 @pytest.mark.parametrize("changes", [{"rules": {"x": 1}}, {"kinds": ["rails"]}])

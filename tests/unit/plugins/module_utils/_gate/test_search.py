@@ -44,8 +44,7 @@ def concluded(hosts: Hosts, setting: Setting = SETTING) -> tuple[dict[str, t.Any
     work.run()
     plain = work.planner.conclusion().to_dict()
     assert plain["done"] and work.case()["done"]
-    heat = document.of_case(work.case())["heat"]
-    return plain, search.culprits(plain, heat, setting.rails)
+    return plain, search.culprits(plain, document.replay(work.case()["search"])[0], setting.rails)
 
 
 # -- launches ---------------------------------------------------------------------------------------------
@@ -139,6 +138,16 @@ def test_one_slow_rail_is_named_with_its_node_and_device(count: int) -> None:
     assert [(one["kind"], one["rails"]) for one in plain["convicted"]] == [("rail", (2,))]
     (line,) = lines
     assert line.startswith("gb2 rail 2 (mlx5_2): 0.49 of its peers in ") or "0.50 of its peers" in line
+
+
+def test_a_rail_that_only_its_own_pair_has_run_alone_is_compared_with_the_nodes_other_rails() -> None:
+    setting = dataclasses.replace(small(4), rules=rules_of({"flaky_repeats": 0}, ["ring"], 4, False, 0.9))
+    hosts = Hosts({("gb2", 2): 0.48})
+    plain, (line,) = concluded(hosts, setting)
+    alone = {tuple(launch["hosts"]) for launch in hosts.asked if "-rail" in launch["id"]}
+    assert len(alone) == 1 and "gb2" in alone.pop(), "its partner's rail was measured with it only"
+    assert plain["verified"] and line.startswith("gb2 rail 2 (mlx5_2): ")
+    assert 0.47 < float(line.split()[4]) < 0.52 and " of its other rails in " in line, line
 
 
 def test_one_node_slow_on_all_rails_is_named_as_a_node() -> None:
