@@ -31,7 +31,7 @@ HOSTS = ["ga1", "ga2", "gb1", "gb2"]
 RAILS = ["enp65s0f0np0", "enp193s0f0np0"]
 PROGRAM = "all_reduce_perf"
 # Half of a rail's rate at the lab's scale.
-HALF = "10mbit"
+RATE = ["tbf", "rate", "10mbit", "burst", "32k", "latency", "100ms"]
 # What a run could leave: files of the user and in temporary folders (of the kept logs only the folder), keys, processes
 # with the run's mark or of the launcher, rates.
 LEFT = r"""
@@ -39,7 +39,7 @@ find /home/ops /tmp /var/tmp /run/aidc* /dev/shm -path '*/.aidc/logs/*' -prune -
 cat /home/ops/.ssh/authorized_keys /home/ops/.ssh/known_hosts 2>/dev/null
 grep -lz '^AIDC_NCCL_RUN_ID=' /proc/[0-9]*/environ 2>/dev/null | sed 's/^/marked /'
 ps -eo comm= | grep -E 'perf$|mpirun|prte|^ssh$' | sed 's/^/process /'
-tc qdisc show | grep tbf
+tc qdisc show
 """
 
 
@@ -78,7 +78,7 @@ class Fleet:
                               check=False, timeout=900, stdin=subprocess.DEVNULL)
         # The screen breaks lines at its width.
         text = " ".join((done.stdout + done.stderr).split())
-        assert "Traceback" not in text and (self.folder / "l40s.json").exists(), done.stdout[-4000:] + done.stderr[-4000:]
+        assert "Traceback" not in text and (self.folder / "l40s.json").exists(), text[-6000:]
         page = self.folder / "l40s.html"
         return Gate(done.returncode, text, json.loads((self.folder / "l40s.json").read_text(encoding="utf-8")),
                     page.read_text(encoding="utf-8") if page.exists() else "",
@@ -100,8 +100,7 @@ class Fleet:
     @contextlib.contextmanager
     def slow(self, host: str, *interfaces: str) -> Iterator[None]:
         for interface in interfaces:
-            self.lab.inside(host, "tc", "qdisc", "add", "dev", interface, "root", "tbf", "rate", HALF, "burst", "32k",
-                            "latency", "100ms")
+            self.lab.inside(host, "tc", "qdisc", "add", "dev", interface, "root", *RATE)
         try:
             yield
         finally:
@@ -110,7 +109,7 @@ class Fleet:
 
     @contextlib.contextmanager
     def slow_between_leaves(self) -> Iterator[None]:
-        """The ports of gb1 and gb2 go to switches of their own, with a cable of half the rate on each rail in between."""
+        """The ports of gb1 and gb2 go to switches of their own, joined by a cable of half the rate on each rail."""
         namespace = ["-n", self.lab.instance.fabric]
         moved = [f"{host}-r{rail}" for host in ("gb1", "gb2") for rail in range(len(RAILS))]
         try:
@@ -121,8 +120,7 @@ class Fleet:
                 fabric.run(["ip", *namespace, "link", "add", f"up-r{rail}", "type", "veth", "peer", f"down-r{rail}"])
                 for end, bridge in ((f"up-r{rail}", f"leaf1-r{rail}"), (f"down-r{rail}", f"b-r{rail}")):
                     fabric.run(["ip", *namespace, "link", "set", end, "master", bridge, *mtu, "up"])
-                    fabric.run(["tc", *namespace, "qdisc", "add", "dev", end, "root", "tbf", "rate", HALF, "burst", "32k",
-                                "latency", "100ms"])
+                    fabric.run(["tc", *namespace, "qdisc", "add", "dev", end, "root", *RATE])
             for port in moved:
                 fabric.run(["ip", *namespace, "link", "set", port, "master", f"b-r{port[-1]}"])
             yield
@@ -161,7 +159,8 @@ def fleet(configured: Fleet) -> Iterator[Fleet]:
     before = configured.picture()
     yield configured
     after = configured.picture()
-    assert {place: sorted(set(after[place]) ^ set(before[place])) for place in before} == {place: [] for place in before}
+    left = {place: sorted(set(after[place]) ^ set(lines)) for place, lines in before.items()}
+    assert left == {place: [] for place in before}
 
 
 def blamed(done: Gate, *nodes: str) -> None:

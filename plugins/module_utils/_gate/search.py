@@ -168,7 +168,7 @@ def _of_rails(seen: t.Sequence[Outcome], rails: t.Mapping[int, float]) -> Outcom
 
 
 def culprits(conclusion: t.Mapping[str, t.Any], runs: Runs, rails: t.Mapping[int, str]) -> list[str]:
-    """Each conviction in one line: `gb2 rail 2 (mlx5_2): 0.48 of its peers in 6 runs`. ``runs``: of `document.replay`."""
+    """One line each: `gb2 rail 2 (mlx5_2): 0.48 of its peers in 6 runs`, from `document.replay`'s runs."""
     return [_culprit(one, conclusion, runs, rails) for one in conclusion["convicted"]]
 
 
