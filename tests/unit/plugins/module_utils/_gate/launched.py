@@ -7,9 +7,15 @@ import random
 import typing as t
 from dataclasses import dataclass, field
 
+from ansible_collections.aidc.gpu_cluster.plugins.module_utils._gate.model import Node
+from ansible_collections.aidc.gpu_cluster.plugins.module_utils._gate.search import Setting, rules_of
+
 HCAS = {0: "mlx5_0:1", 1: "mlx5_1:1", 2: "mlx5_2:1", 3: "mlx5_3:1"}
 RAIL_GBPS = 50.0
 LIMIT = RAIL_GBPS * len(HCAS)
+RULES = rules_of({}, ["ring", "rails"], 4, False, 0.9)
+SETTING = Setting("gb200", tuple(Node(f"gb{i}") for i in range(1, 9)), HCAS, 4, LIMIT,
+                  environment={"NCCL_ALGO": "RING", "NCCL_IB_HCA": "=" + ",".join(HCAS.values())}, rules=RULES)
 
 
 @dataclass

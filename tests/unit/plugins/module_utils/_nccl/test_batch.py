@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import subprocess
 import threading
 import typing as t
 from pathlib import Path
@@ -17,7 +16,7 @@ from ansible_collections.aidc.gpu_cluster.plugins.module_utils._access.io import
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._access.model import Record
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._host.errors import AidcError
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._host.machine import Machine
-from ansible_collections.aidc.gpu_cluster.plugins.module_utils._nccl import batch, launch, strays
+from ansible_collections.aidc.gpu_cluster.plugins.module_utils._nccl import batch, launch
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._nccl.batch import Answer, Batch, Item, ready
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._nccl.launch import Host, Job
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._nccl.run import Criteria
@@ -189,24 +188,3 @@ def test_a_missing_program_is_named(place: Place) -> None:
     item = dataclasses.replace(item, job=dataclasses.replace(item.job, binary="alltoall_perf_x"))
     with pytest.raises(AidcError, match="alltoall_perf_x"):
         place.run(item)
-
-
-def test_strays_of_the_run_are_ended_by_the_script_and_others_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The script as a host would get it, on real processes."""
-    monkeypatch.setattr(strays, "MARK_VARIABLE", processes.MARK_VARIABLE)
-    mark = processes.MARK_VARIABLE
-    plain = {key: value for key, value in os.environ.items() if key != mark}
-    own = [subprocess.Popen(["sh", "-c", "trap '' TERM; sleep 60 & wait; wait"], env={**plain, mark: value})
-           for value in (f"{RUN}-s", f"{RUN}-s.000001")]
-    others = [subprocess.Popen(["sleep", "60"], env=environment)
-              for environment in (plain, {**plain, mark: f"{RUN}-sx"}, {**plain, mark: f"x{RUN}-s"})]
-    try:
-        done = subprocess.run(["/bin/sh"], input=strays.script(f"{RUN}-s"), env={**plain, mark: f"{RUN}-s"},
-                              capture_output=True, text=True, timeout=20, check=False)
-        assert (done.returncode, done.stdout) == (0, ""), done.stderr
-        assert all(process.wait(5) < 0 for process in own)
-        assert all(process.poll() is None for process in others)
-    finally:
-        for process in own + others:
-            process.kill()
-            process.wait()
