@@ -44,8 +44,9 @@ def render_pools(records: t.Iterable[Document], searches: t.Mapping[str, Documen
             else _outcome(code, record["label"], record["reason"])
         cases.append(_case(name, record["pool"], *outcome))
         found = (searches or {}).get(record["pool"])
-        cases += [_case(f"{name} {record['pool']}", row["node"], *_of_node(row, found))
-                  for row in (found["heat"]["rows"] if found else ())]
+        if found:
+            cases += [_case(f"{name} {record['pool']}", row["node"], *_of_node(row, found))
+                      for row in found["heat"]["rows"]]
     return _suites("gate", cases)
 
 

@@ -60,10 +60,10 @@ def rules_of(given: t.Mapping[str, t.Any], kinds: t.Sequence[str], rails: int, n
         raise AidcError([Problem("kinds", ", ".join(kinds) or "none", f"ring, and of {', '.join(KINDS)} what else")])
     own = {"kinds": tuple(kind for kind in KINDS if kind in kinds), "rails": rails, "node_stage": nodes,
            "pass_fraction": pass_fraction, "fail_fraction": min(0.8, pass_fraction)}
-    plain = {one.name: one.default for one in dataclasses.fields(Rules) if one.name not in own}
+    plain = {name: value for name, value in dataclasses.asdict(Rules()).items() if name not in own}
     found = []
     for name, value in given.items():
-        wanted = type(plain.get(name))
+        wanted: t.Any = type(plain.get(name))
         if name not in plain or isinstance(value, bool) != (wanted is bool) or not isinstance(value, (int, float)):
             found.append(Problem(f"rules: {name}", repr(value), f"a number, for one of {', '.join(sorted(plain))}"))
         else:

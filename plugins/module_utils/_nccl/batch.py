@@ -92,7 +92,8 @@ def problems(items: t.Sequence[Item], parallel: int) -> list[Problem]:
 
 def ready(pending: t.Sequence[Item], busy: t.Iterable[str], room: int) -> list[Item]:
     """What may start now. None overtakes an earlier one that waits for the same host."""
-    taken, found = set(busy), []
+    taken = set(busy)
+    found: list[Item] = []
     for item in pending:
         if len(found) < room and taken.isdisjoint(item.hosts):
             found.append(item)

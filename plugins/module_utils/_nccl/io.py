@@ -128,11 +128,11 @@ def ending_on_signal(stop: threading.Event | None = None) -> t.Iterator[None]:
         yield
         return
 
-    def stop(number: int, _frame: t.Any) -> None:
+    def interrupted(number: int, _frame: t.Any) -> None:
         raise Interrupted(signal.Signals(number).name)
 
     numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-    before = {number: signal.signal(number, stop) for number in numbers}
+    before = {number: signal.signal(number, interrupted) for number in numbers}
     try:
         yield
     finally:
