@@ -105,7 +105,8 @@ def run_all(items: t.Sequence[Item], one: t.Callable[[Item], Answer], parallel: 
             stop: threading.Event) -> list[Answer]:
     """In the order of ``items``. An exception here (a signal) ends all that runs before it goes on."""
     answers: dict[str, Answer] = {}
-    pending, running = list(items), t.cast("dict[Future[Answer], Item]", {})
+    pending = list(items)
+    running: dict[Future[Answer], Item] = {}
     with ThreadPoolExecutor(parallel) as pool:
         try:
             while pending or running:
