@@ -75,7 +75,8 @@ class ActionModule(ActionBase):
         work = Searching(
             setting, planner, lambda launches: self._execute(args, launches, task_vars), Display().display,
             lambda case: t.cast(None, store.write_search(folder, args["pool"], case, self._now())),
-            bool((args["first"].get("verdict") or {}).get("simulated")), lambda: time.monotonic() >= end)
+            # As the pool's record says it. The log of a run that hung at once does not show that it was simulated.
+            bool(args["allow_simulated"]), lambda: time.monotonic() >= end)
         if before:
             work.say(f"{args['pool']}: goes on with the search of {age:.0f} s ago, "
                      f"{len(planner.to_dict()['outcomes'])} runs are known")

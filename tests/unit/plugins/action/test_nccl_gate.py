@@ -84,6 +84,14 @@ def test_the_slow_rail_is_named_and_the_search_is_stored_for_the_command_line(co
     json.dumps(result)
 
 
+def test_a_search_in_a_lab_says_so_whatever_the_first_run_has_shown(controller: Controller) -> None:
+    hung = {"verdict": {"state": "HANG", "label": "HANG", "simulated": False}}
+    assert controller.run(Hosts(hung={"gb3"}), first=hung)["culprits"][0].startswith("gb3: hangs in ")
+    assert controller.stored()["simulated"]
+    controller.run(Hosts(hung={"gb3"}), first=hung, allow_simulated=False)
+    assert not controller.stored()["simulated"]
+
+
 def test_a_killed_controller_is_gone_on_with_by_the_next_run(controller: Controller) -> None:
     with pytest.raises(Killed):
         controller.run(Hosts({("gb2", 2): 0.48}), killed_at=6)
