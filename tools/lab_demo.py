@@ -26,7 +26,7 @@ Try next, in this folder:
   ./lab/lab exec gb1 ip link set enp3s0f0np0 mtu 1500                      change a value behind its back, then
   .venv/bin/ansible-playbook site.yml -i inventories/lab --check --diff    see what would be put back
   ./lab/lab exec gb2 tc qdisc add dev enp3s0f0np0 root tbf rate 20mbit burst 32k latency 100ms
-  .venv/bin/ansible-playbook playbooks/gate.yml -i inventories/lab         a slow rail: the gate fails
+  .venv/bin/ansible-playbook playbooks/gate.yml -i inventories/lab         the gate names the slow rail
   ./lab/lab exec gb2 tc qdisc del dev enp3s0f0np0 root                     mend it
   ./lab/lab reboot gb1; ./lab/lab status; ./lab/lab --help
   make lab-down                                                            remove the lab; caches stay

@@ -9,14 +9,22 @@ from pathlib import Path
 
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
-from ansible_collections.aidc.gpu_cluster.plugins.module_utils._gate import argspec, junit, report, store
+from ansible_collections.aidc.gpu_cluster.plugins.module_utils._gate import (
+    argspec,
+    document,
+    html,
+    junit,
+    report,
+    store,
+)
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._gate.report import HostFacts
 from ansible_collections.aidc.gpu_cluster.plugins.plugin_utils.fleet_lock import fleet_lock
 
 # What the role registers, by field of HostFacts.
 REGISTERED = {
     "member": "__nccl_gate_member", "made": "__nccl_gate_made", "access": "__nccl_gate_access",
-    "paths": "__nccl_gate_paths", "test": "__nccl_gate_test", "cleanup": "__nccl_gate_cleanup",
+    "paths": "__nccl_gate_paths", "test": "__nccl_gate_test", "search": "__nccl_gate_search",
+    "cleanup": "__nccl_gate_cleanup",
 }
 SHOWN = ("pool", "state", "label", "stage", "reason", "passed", "simulated", "run_id")
 
@@ -63,10 +71,15 @@ class ActionModule(ActionBase):
         records = [report.record(name, hosts, now.strftime(store.TIME_FORMAT), check_mode) for name in names]
         if check_mode:
             return records
+        searches: dict[str, document.Document] = {}
         # A report and its log belong together.
         with fleet_lock(folder, "nccl_gate_report", "nccl_gate_report_dir"):
             for record in records:
                 head = record["hosts"][0] if record["hosts"] else ""
                 store.write(folder, record, str(hosts[head].test.get("log") or "") if head in hosts else "")
-            store.write_junit(folder, junit.render_pools(records))
+                case = hosts[head].search.get("case") if head in hosts and record["search"] else None
+                if case:
+                    searches[record["pool"]] = document.of_case(case, record["simulated"])
+                store.write_page(folder, record["pool"], html.render(searches[record["pool"]]) if case else "")
+            store.write_junit(folder, junit.render_pools(records, searches))
         return records

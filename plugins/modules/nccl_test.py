@@ -210,10 +210,13 @@ commands:
   elements: list
   sample: [[mpirun, --hostfile, /home/ops/.aidc/runs/r1a/hosts, -np, "2", all_reduce_perf, -b, 8M]]
 evidence:
-  description: Start time, seconds, exit code, whether it was ended by us, processes that were killed or left.
+  description:
+    - Start time, seconds, exit code, whether it was ended by us, processes of this host that were killed or left,
+      and, in words, what could not be ended on the other hosts after a bad end.
   returned: success
   type: dict
-  sample: {started: "2026-01-01T00:00:00Z", seconds: 12.5, exit_code: 0, timed_out: false, killed: [], left: []}
+  sample: {started: "2026-01-01T00:00:00Z", seconds: 12.5, exit_code: 0, timed_out: false, killed: [], left: [],
+           left_on_hosts: []}
 log_path:
   description: Log file on the host. The newest ten are kept.
   returned: success

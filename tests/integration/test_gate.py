@@ -1,6 +1,9 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The gate on real traffic. Faults are set by plain tools (tc, ip, kill), never by our own code."""
+"""The gate on real traffic. Faults are set by plain tools (tc, ip, kill), never by our own code.
+
+What the search for the culprit makes of faults takes minutes and is in test_gate_search.py.
+"""
 from __future__ import annotations
 
 import contextlib
@@ -20,17 +23,18 @@ from lab import fabric
 from tests.integration.conftest import BIN, CLASS_HOSTS, ROOT, Lab, Play, lab_command, run_lab
 from tools import runner_demo
 
+NO_SEARCH = ("-e", "nccl_gate_search=never")
 GB, L4 = CLASS_HOSTS["gb200"], CLASS_HOSTS["l40s"]
 RAIL2 = "enP16p3s0f0np0"
 PROGRAM = "all_reduce_perf"
 
 
 def gate(lab: Lab, *arguments: str) -> tuple[Play, dict[str, Any]]:
-    """Run the gate; returns the play and the stored report of each pool."""
+    """Run the gate without a search; returns the play and the stored report of each pool."""
     reports = lab.inventory / ".state" / "gate"
     for left in reports.glob("*.json"):
         left.unlink()
-    done = lab.play("playbooks/gate.yml", *arguments)
+    done = lab.play("playbooks/gate.yml", *NO_SEARCH, *arguments)
     assert "Traceback" not in done.text
     return done, {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in reports.glob("*.json")}
 
@@ -133,7 +137,8 @@ class Background:
         environment.pop("PYTHONPATH", None)
         self.lab = lab
         self.process = subprocess.Popen(
-            [str(BIN / "ansible-playbook"), "-i", str(lab.inventory), "playbooks/gate.yml"], cwd=ROOT, env=environment,
+            [str(BIN / "ansible-playbook"), "-i", str(lab.inventory), "playbooks/gate.yml", *NO_SEARCH],
+            cwd=ROOT, env=environment,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL,
             start_new_session=True)
 

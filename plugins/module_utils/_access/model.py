@@ -18,7 +18,18 @@ from dataclasses import dataclass
 # Every process of a run carries this in its environment; that is how strays are found.
 MARK_VARIABLE = "AIDC_NCCL_RUN_ID"
 RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{2,63}")
+# Between the run and the part of it, where several launches share the key of one run.
+PART_SEPARATOR = "."
 SCHEMA_VERSION = 1
+
+
+def mark_of(run_id: str, part: str = "") -> str:
+    """What the processes of a launch carry in MARK_VARIABLE."""
+    return f"{run_id}{PART_SEPARATOR}{part}" if part else run_id
+
+
+def run_of_mark(mark: str) -> str:
+    return mark.partition(PART_SEPARATOR)[0]
 
 
 @dataclass(frozen=True)

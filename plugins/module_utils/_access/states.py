@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from .._host.errors import AidcError, Problem
 from .._host.lock import host_lock
 from . import authorized, io, processes
-from .model import Here, Record, is_current
+from .model import Here, Record, is_current, run_of_mark
 
 POLL_SECONDS = 0.5
 # A sweep holds the lock for as long as processes need to end.
@@ -73,14 +73,14 @@ def current(store: io.Store, wish: Wish, here: Here) -> list[Record]:
 def sweep(store: io.Store, wish: Wish, keep: t.Iterable[str], work: Work) -> None:
     """Remove what runs left that are not in ``keep``: processes, lines, folders with keys."""
     kept = set(keep)
-    ended = processes.end(lambda run_id: run_id not in kept)
+    ended = processes.end(lambda mark: run_of_mark(mark) not in kept)
     work.killed += ended.killed
     work.left = ended.left
     lines = {run_id for run_id in store.authorized_runs() if run_id not in kept}
     if lines:
         store.edit_authorized(lines)
     gone = {run_id for run_id in store.run_ids() if run_id not in kept and store.remove(run_id)}
-    work.swept_runs |= lines | gone | {process.run_id for process in ended.killed}
+    work.swept_runs |= lines | gone | {run_of_mark(process.run_id) for process in ended.killed}
 
 
 def absent(store: io.Store, wish: Wish, work: Work) -> None:

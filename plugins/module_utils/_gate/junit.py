@@ -31,8 +31,11 @@ def render(document: Document) -> str:
     return _suites(name, cases)
 
 
-def render_pools(records: t.Iterable[Document]) -> str:
-    """The records of the role's pools, a case for each. NOT TESTED is skipped, no verdict an error."""
+def render_pools(records: t.Iterable[Document], searches: t.Mapping[str, Document] | None = None) -> str:
+    """The records of the role's pools, a case for each; of a pool that was searched one for each node as well.
+
+    NOT TESTED is skipped, no verdict an error.
+    """
     cases = []
     for record in records:
         name = "gate (SIMULATED)" if record["simulated"] else "gate"
@@ -40,6 +43,10 @@ def render_pools(records: t.Iterable[Document]) -> str:
         outcome = ("skipped", record["label"]) if record["state"] == NOT_TESTED \
             else _outcome(code, record["label"], record["reason"])
         cases.append(_case(name, record["pool"], *outcome))
+        found = (searches or {}).get(record["pool"])
+        if found:
+            cases += [_case(f"{name} {record['pool']}", row["node"], *_of_node(row, found))
+                      for row in found["heat"]["rows"]]
     return _suites("gate", cases)
 
 

@@ -30,6 +30,7 @@ class HostFacts:
     paths: t.Mapping[str, t.Any] = field(default_factory=dict)
     test: t.Mapping[str, t.Any] = field(default_factory=dict)
     cleanup: t.Mapping[str, t.Any] = field(default_factory=dict)
+    search: t.Mapping[str, t.Any] = field(default_factory=dict)
 
 
 Hosts = t.Mapping[str, HostFacts]
@@ -142,7 +143,31 @@ def outcome(names: t.Sequence[str], hosts: Hosts, check_mode: bool) -> Outcome:
         found = stage()
         if found is not None:
             return found
-    return _run(names, hosts)
+    return searched(_run(names, hosts), hosts[names[0]].search)
+
+
+# -- the search for the culprit -------------------------------------------------------------------------
+
+# A whole run that has passed, and a search that has not.
+_OF_SEARCH = {"SLOW": "SLOW", "FAIL": "SLOW", "INCOMPLETE": "INCOMPLETE"}
+
+
+def searched(found: Outcome, search: t.Mapping[str, t.Any]) -> Outcome:
+    """The outcome of the whole run, with what the search adds. A search makes no run pass that has not passed."""
+    if _bad(search):
+        return dataclasses.replace(found, reason=f"{found.reason}; the search for the culprit failed: {_said(search)}")
+    conclusion = search.get("conclusion")
+    if not conclusion or (found.state == "PASS" and conclusion["verdict"] == "PASS"):
+        return found
+    state, label = found.state, found.label
+    if state == "PASS":
+        state = _OF_SEARCH[conclusion["verdict"]]
+        label = label.replace("PASS", state, 1)
+    words = [f"culprit {text}" for text in search["culprits"]]
+    if not words:
+        suspects = ", ".join(one["node"] for one in conclusion["suspects"])
+        words = ["no culprit: " + conclusion["reason"] + (f" (suspects: {suspects})" if suspects else "")]
+    return Outcome(state, "search", "; ".join([*words, *search.get("notes", [])[:2], found.reason]), label)
 
 
 # -- the record -----------------------------------------------------------------------------------------
@@ -174,6 +199,7 @@ def record(name: str, hosts: Hosts, time: str, check_mode: bool = False) -> dict
         "run_id": hosts[names[0]].made.get("run_id") if names and names[0] in hosts else None,
         **dataclasses.asdict(found), "label": found.label or found.state,
         "passed": found.state == "PASS" and found.stage == "run",
+        "search": _search_of(names, hosts),
         "simulated": bool(verdict.get("simulated") or any(member.get("lab") for member in known)),
         "peak_busbw_gbps": result.get("peak_busbw_gbps"), "limit": verdict.get("limit"), "ratio": verdict.get("ratio"),
         "path_findings": path_findings([name for name in names if name in hosts], hosts),
@@ -181,6 +207,13 @@ def record(name: str, hosts: Hosts, time: str, check_mode: bool = False) -> dict
         "verdict": verdict or None, "result": result or None, "command": test.get("command"),
         "evidence": test.get("evidence"), "log_path": test.get("log_path"),
     }
+
+
+def _search_of(names: t.Sequence[str], hosts: Hosts) -> dict[str, t.Any] | None:
+    search = hosts[names[0]].search if names and names[0] in hosts else {}
+    if not search.get("conclusion"):
+        return None
+    return {key: search.get(key) for key in ("conclusion", "culprits", "notes", "resumed", "launches")}
 
 
 def failed(record: t.Mapping[str, t.Any]) -> bool:

@@ -1,7 +1,7 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 # PRIVATE: for this collection only; it may change in any release.
-"""The pools' reports on the controller: POOL.json and POOL.log, replaced by each run."""
+"""The pools' reports on the controller: POOL.json, POOL.log and, after a search, POOL.search.json and POOL.html."""
 from __future__ import annotations
 
 import json
@@ -18,6 +18,7 @@ DIRECTORY_MODE = 0o700
 TIME_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 # No pool can have this name: a pool's has no dot.
 JUNIT = "gate.junit.xml"
+SEARCH = ".search.json"
 _POOL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
 
 
@@ -44,6 +45,49 @@ def write(folder: Path, record: t.Mapping[str, t.Any], log: str) -> Path:
     except OSError as error:
         raise StoreError(f"{path}: {error.strerror or error}; check nccl_gate_report_dir") from error
     return path
+
+
+def write_page(folder: Path, pool: str, text: str) -> None:
+    """The page of the search for the culprit; without a search none, so that no older one stands there."""
+    path = _path(folder, pool, ".html")
+    try:
+        if text:
+            write_atomic(path, text, FILE_MODE, DIRECTORY_MODE)
+        else:
+            remove(path)
+    except OSError as error:
+        raise StoreError(f"{path}: {error.strerror or error}; check nccl_gate_report_dir") from error
+
+
+# -- the search for the culprit -------------------------------------------------------------------------
+
+
+def write_search(folder: Path, pool: str, case: t.Mapping[str, t.Any], now: datetime) -> Path:
+    """The search as far as it is: what a killed controller leaves, and what `report CASE` of the command line reads."""
+    path = _path(folder, pool, SEARCH)
+    text = json.dumps({**case, "time": now.strftime(TIME_FORMAT)}, indent=1, sort_keys=True) + "\n"
+    try:
+        write_atomic(path, text, FILE_MODE, DIRECTORY_MODE)
+    except OSError as error:
+        raise StoreError(f"{path}: {error.strerror or error}; check nccl_gate_report_dir") from error
+    return path
+
+
+def read_search(folder: Path, pool: str, now: datetime) -> tuple[dict[str, t.Any] | None, float]:
+    """What is stored of the pool's last search, and how many seconds ago; None for anything that is not one."""
+    try:
+        stored = json.loads(read_text(_path(folder, pool, SEARCH)) or "")
+        time = datetime.strptime(stored["time"], TIME_FORMAT).replace(tzinfo=timezone.utc)
+    except (ValueError, OSError, KeyError, TypeError):
+        return None, 0.0
+    return stored, (now - time).total_seconds()
+
+
+def forget_search(folder: Path, pool: str) -> None:
+    """A pool that has passed has nothing to look for any more."""
+    path = _path(folder, pool, SEARCH)
+    if path.exists():
+        remove(path)
 
 
 def write_junit(folder: Path, text: str) -> Path:

@@ -12,6 +12,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import threading
 import time
 import typing as t
 from dataclasses import dataclass, field
@@ -62,33 +63,40 @@ class Interrupted(Exception):
     """This process was told to end; the run is ended first."""
 
 
-def launch(argv: t.Sequence[str], environment: t.Mapping[str, str], run_id: str, log: Path, bounds: Bounds) -> Outcome:
-    """Run it to its end or to a bound; then nothing that carries the run's mark is left on this host."""
+def launch(argv: t.Sequence[str], environment: t.Mapping[str, str], mark: str, log: Path, bounds: Bounds,
+           stop: threading.Event | None = None) -> Outcome:
+    """Run it to its end or to a bound; then nothing that carries the mark is left on this host.
+
+    ``stop``: of a caller that runs several in threads and looks after the signals itself (`ending_on_signal`).
+    """
     outcome = Outcome(started=time.time())
     start = time.monotonic()
     try:
-        with _ending_on_signal(), open(log, "wb") as stream:
+        with ending_on_signal(stop), open(log, "wb") as stream:
             process = subprocess.Popen(
                 list(argv), stdin=subprocess.DEVNULL, stdout=stream, stderr=subprocess.STDOUT,
                 env=dict(environment), cwd=log.parent, start_new_session=True,
             )
             try:
-                _watch(process, log, bounds, outcome)
+                _watch(process, log, bounds, outcome, stop)
             finally:
                 _end(process, bounds.grace_seconds)
     except OSError as error:
         outcome.not_started = f"{argv[0]}: {error.strerror}"
     finally:
         # What a good end leaves for a moment (ssh, a rank in its last steps) is no stray.
-        ended = processes.end(lambda found: found == run_id, settle_seconds=0.0 if outcome.exit_code is None else 1.0)
+        ended = processes.end(lambda found: found == mark, settle_seconds=0.0 if outcome.exit_code is None else 1.0)
         outcome.killed, outcome.left = ended.killed, ended.left
         outcome.seconds = time.monotonic() - start
     return outcome
 
 
-def _watch(process: subprocess.Popen[bytes], log: Path, bounds: Bounds, outcome: Outcome) -> None:
+def _watch(process: subprocess.Popen[bytes], log: Path, bounds: Bounds, outcome: Outcome,
+           stop: threading.Event | None) -> None:
     deadline = time.monotonic() + bounds.seconds
     while process.poll() is None:
+        if stop is not None and stop.is_set():
+            return
         if time.monotonic() >= deadline:
             outcome.timed_out = True
             return
@@ -114,12 +122,17 @@ def _end(process: subprocess.Popen[bytes], grace_seconds: float) -> None:
 
 
 @contextlib.contextmanager
-def _ending_on_signal() -> t.Iterator[None]:
-    def stop(number: int, _frame: t.Any) -> None:
+def ending_on_signal(stop: threading.Event | None = None) -> t.Iterator[None]:
+    """TERM, INT and HUP raise `Interrupted`. With ``stop``, which another thread sets, nothing is done."""
+    if stop is not None:
+        yield
+        return
+
+    def interrupted(number: int, _frame: t.Any) -> None:
         raise Interrupted(signal.Signals(number).name)
 
     numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-    before = {number: signal.signal(number, stop) for number in numbers}
+    before = {number: signal.signal(number, interrupted) for number in numbers}
     try:
         yield
     finally:

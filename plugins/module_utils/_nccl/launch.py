@@ -12,7 +12,7 @@ import re
 import typing as t
 from dataclasses import dataclass, field
 
-from .._access.model import MARK_VARIABLE
+from .._access.model import MARK_VARIABLE, mark_of
 from .._host.errors import AidcError, Problem
 from .header import collective_of
 from .model import Expected
@@ -57,6 +57,16 @@ class Job:
     network: str = ""
     environment: t.Mapping[str, str] = field(default_factory=dict)
     connect_timeout_seconds: int = 15
+    # One of several runs under the same key, at the same time on other hosts: it has its own mark and host file.
+    part: str = ""
+
+    @property
+    def mark(self) -> str:
+        return mark_of(self.run_id, self.part)
+
+    @property
+    def host_file(self) -> str:
+        return f"hosts-{self.part}" if self.part else "hosts"
 
     def file(self, name: str) -> str:
         return f"{self.run_dir}/{name}"
@@ -139,7 +149,7 @@ def ssh_config(job: Job) -> str:
 
 
 def files(job: Job) -> dict[str, str]:
-    return {"hosts": host_file(job), "known_hosts": known_hosts(job), "ssh_config": ssh_config(job)}
+    return {job.host_file: host_file(job), "known_hosts": known_hosts(job), "ssh_config": ssh_config(job)}
 
 
 # -- command ------------------------------------------------------------------------------------------
@@ -170,7 +180,7 @@ def command(job: Job, major: int) -> list[str]:
     if job.network:
         mpi["btl_tcp_if_include"] = job.network
     argv += [word for name, value in mpi.items() for word in ("--mca", name, value)]
-    argv += ["--hostfile", job.file("hosts"), "-np", str(len(job.hosts) * job.processes_per_host),
+    argv += ["--hostfile", job.file(job.host_file), "-np", str(len(job.hosts) * job.processes_per_host),
              "--map-by", f"ppr:{job.processes_per_host}:node", "--bind-to", "none"]
     argv += [word for name in sorted({MARK_VARIABLE, *job.environment}) for word in ("-x", name)]
     return [*argv, *test_command(job)]
@@ -187,7 +197,7 @@ def test_command(job: Job) -> list[str]:
 def environment(job: Job, own: t.Mapping[str, str]) -> dict[str, str]:
     """The launcher's environment: a few names of ours, what was asked for, and the run's mark."""
     base = {name: own[name] for name in _BASE_VARIABLES if name in own}
-    return {**base, "LC_ALL": "C", **job.environment, MARK_VARIABLE: job.run_id}
+    return {**base, "LC_ALL": "C", **job.environment, MARK_VARIABLE: job.mark}
 
 
 def expected(job: Job, **seen: t.Any) -> Expected:

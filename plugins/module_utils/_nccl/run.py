@@ -4,6 +4,7 @@
 """What the module nccl_test does: launch, parse, judge. A log that exists is judged by `_gate.judging`."""
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import ipaddress
 import json
@@ -16,10 +17,11 @@ from pathlib import Path
 
 from .._access import processes
 from .._access.io import KEY, Store, addresses_of, here, own_directory
+from .._access.model import Record
 from .._host.errors import AidcError, Problem
 from .._host.files import write_atomic
 from .._host.machine import Machine
-from . import launch
+from . import launch, strays
 from .io import Bounds, Outcome, bounded_text, prune_logs
 from .io import launch as start
 from .judge import judge
@@ -182,16 +184,30 @@ def tested(job: launch.Job, criteria: Criteria, bounds: Bounds, store: Store, ma
         write_atomic(Path(job.file(name)), text, 0o600, 0o700)
     own_directory(Path(job.file("tmp")))
     log = _log_file(store, job.run_id)
+    with alive(store, record, bounds.seconds + END_SECONDS):
+        outcome = start(argv, launch.environment(job, os.environ), job.mark, log, bounds)
+        # A search may follow at once, and must not measure beside what the launcher could not take with it.
+        ended = outcome.exit_code == 0 or outcome.not_started
+        left = [] if ended else strays.end_on(job, job.hosts[1:])
+    report = judged_run(job, argv, log, criteria, outcome)
+    report.evidence["left_on_hosts"] = left
+    return report
+
+
+@contextlib.contextmanager
+def alive(store: Store, record: Record, seconds: float, keep_seconds: float = 0.0) -> t.Iterator[None]:
+    """The run counts as alive while this process works for it, and ``keep_seconds`` longer; then as finished."""
     own = here()
+    record = dataclasses.replace(record, host=own.host, boot_id=own.boot_id, finished=False)
     store.write_record(dataclasses.replace(
-        record, until=own.now + bounds.seconds + END_SECONDS, host=own.host, boot_id=own.boot_id,
-        pid=os.getpid(), pid_start=processes.start_of(os.getpid()) or ""))
+        record, until=own.now + seconds, pid=os.getpid(), pid_start=processes.start_of(os.getpid()) or ""))
     try:
-        outcome = start(argv, launch.environment(job, os.environ), job.run_id, log, bounds)
+        yield
     finally:
-        if store.record(job.run_id) is not None:
-            store.write_record(dataclasses.replace(record, finished=True))
-    return _report(job, argv, log, criteria, outcome)
+        # Swept meanwhile: then there is nothing to say.
+        if store.record(record.run_id) is not None:
+            store.write_record(dataclasses.replace(record, until=here().now + keep_seconds, pid=None, pid_start="",
+                                                   finished=keep_seconds <= 0))
 
 
 def _log_file(store: Store, run_id: str) -> Path:
@@ -201,7 +217,8 @@ def _log_file(store: Store, run_id: str) -> Path:
     return directory / f"{run_id}.log"
 
 
-def _report(job: launch.Job, argv: list[str], log: Path, criteria: Criteria, outcome: Outcome) -> Report:
+def judged_run(job: launch.Job, argv: list[str], log: Path, criteria: Criteria, outcome: Outcome) -> Report:
+    """What came of a launch."""
     if outcome.not_started:
         return Report(argv, not_run(outcome.not_started, criteria), None, outcome.evidence())
     expected = launch.expected(

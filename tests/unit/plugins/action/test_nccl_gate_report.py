@@ -12,6 +12,12 @@ import pytest
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible_collections.aidc.gpu_cluster.plugins.action.nccl_gate_report import REGISTERED, ActionModule, facts_of
+from ansible_collections.aidc.gpu_cluster.plugins.module_utils._gate.model import Node
+from ansible_collections.aidc.gpu_cluster.plugins.module_utils._gate.plan import Planner
+from ansible_collections.aidc.gpu_cluster.plugins.module_utils._gate.search import Setting, rules_of
+from ansible_collections.aidc.gpu_cluster.plugins.module_utils._gate.searching import Searching
+
+from tests.unit.plugins.module_utils._gate.launched import HCAS, LIMIT, Hosts
 
 VERDICT = {"state": "PASS", "label": "PASS (SIMULATED)", "reason": "good", "ratio": 0.98, "simulated": True}
 
@@ -110,3 +116,27 @@ def test_the_role_registers_what_is_read_here() -> None:
     tasks = "".join(path.read_text(encoding="utf-8") for path in (root / "roles/nccl_gate/tasks").glob("*.yml"))
     for variable in REGISTERED.values():
         assert f"register: {variable}\n" in tasks or f"{variable}:\n" in tasks
+
+
+def test_a_search_is_shown_as_a_page_and_as_a_case_for_each_node(
+        run: t.Callable[..., t.Any], tmp_path: Path) -> None:
+    setting = Setting("l40s", tuple(Node(f"h{i}") for i in range(1, 5)), HCAS, 4, LIMIT,
+                      environment={"NCCL_IB_HCA": "=" + ",".join(HCAS.values())},
+                      rules=rules_of({}, ["ring", "rails"], 4, False, 0.9))
+    planner = Planner(setting.nodes, setting.rules, 1, "l40s")
+    work = Searching(setting, planner, Hosts({("h2", 2): 0.48}), lambda text: None, lambda case: None, True)
+    work.run()
+    head = variables("a")
+    slow = {**VERDICT, "state": "SLOW", "label": "SLOW (SIMULATED)", "reason": "48.0%"}
+    head["__nccl_gate_test"] = {"verdict": slow}
+    head["__nccl_gate_search"] = {"searched": True, "conclusion": planner.conclusion().to_dict(), "case": work.case(),
+                                  "culprits": ["h2 rail 2"], "notes": []}
+    result = run({"a": head, "b": variables("b")})
+    assert "culprit h2 rail 2" in result["message"] and result["failed_pools"] == ["l40s"]
+    page = (tmp_path / "gate" / "l40s.html").read_text(encoding="utf-8")
+    assert "SIMULATED" in page and "h2 is slow with" in page
+    suite = ElementTree.parse(tmp_path / "gate" / "gate.junit.xml").getroot()[0]
+    assert [(case.get("name"), [child.tag for child in case]) for case in suite] == [
+        ("l40s", ["failure"]), ("h1", []), ("h2", ["failure"]), ("h3", []), ("h4", [])]
+    assert run({"a": variables("a"), "b": variables("b")})["failed_pools"] == []
+    assert not (tmp_path / "gate" / "l40s.html").exists()

@@ -163,3 +163,46 @@ def test_table_and_what_was_left_behind() -> None:
     assert lines[3:] == ["b: process 7 of run l40s-1 is still there", "b: not cleaned up: gone"]
     missing = report.record("l40s", hosts(a={"made": {"msg": "no ssh-keygen"}}), TIME)
     assert report.table([missing])[2] == "pool l40s: LAUNCH at stage access: a: no ssh-keygen"
+
+
+# -- the search for the culprit ---------------------------------------------------------------------------
+
+LINE = "b rail 2 (mlx5_2): 0.48 of its peers in 6 runs"
+
+
+def search(verdict: str, culprits: list[str], **changes: t.Any) -> dict[str, t.Any]:
+    suspects = [{"node": "b", "reason": "slow with a"}] if not culprits and verdict == "FAIL" else []
+    return {"searched": True, "culprits": culprits, "notes": [], "launches": 5, "resumed": False, "conclusion": {
+        "verdict": verdict, "reason": "as the planner says", "suspects": suspects}, **changes}
+
+
+def slow(**changes: t.Any) -> dict[str, t.Any]:
+    verdict = {**PASSED, "state": "SLOW", "label": "SLOW (SIMULATED)", "reason": "50.0% of 50 GB/s", "simulated": True}
+    return {"test": {"verdict": verdict}, **changes}
+
+
+def test_the_culprit_comes_first_in_what_the_operator_reads() -> None:
+    record = report.record("l40s", hosts(a=slow(search=search("FAIL", [LINE]))), TIME)
+    assert report.failed(record) and (record["state"], record["stage"]) == ("SLOW", "search")
+    assert report.message(record) == (
+        f"pool l40s: SLOW (SIMULATED) at stage search: culprit {LINE}; 50.0% of 50 GB/s")
+    assert record["search"]["culprits"] == [LINE] and record["search"]["launches"] == 5
+
+
+def test_without_proof_nobody_is_called_a_culprit() -> None:
+    record = report.record("l40s", hosts(a=slow(search=search("FAIL", [], notes=["ended: time limit"]))), TIME)
+    assert record["reason"] == ("no culprit: as the planner says (suspects: b); ended: time limit; 50.0% of 50 GB/s")
+    record = report.record("l40s", hosts(a=slow(search={"failed": True, "msg": "bad rules"})), TIME)
+    assert record["reason"] == "50.0% of 50 GB/s; the search for the culprit failed: bad rules"
+    assert record["search"] is None and record["stage"] == "run"
+
+
+def test_a_search_makes_nothing_pass_and_can_take_a_pass_away() -> None:
+    record = report.record("l40s", hosts(a=slow(search=search("PASS", []))), TIME)
+    assert record["state"] == "SLOW" and report.failed(record)
+    good = {"made": {"public_key": "k"}, "test": {"verdict": PASSED}}
+    for verdict, state in (("FAIL", "SLOW"), ("SLOW", "SLOW"), ("INCOMPLETE", "INCOMPLETE")):
+        record = report.record("l40s", hosts(a={**good, "search": search(verdict, [])}), TIME)
+        assert (record["state"], record["label"], record["passed"]) == (state, state, False)
+    record = report.record("l40s", hosts(a={**good, "search": search("PASS", [])}), TIME)
+    assert record["passed"] and record["stage"] == "run"

@@ -71,3 +71,27 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(store.StoreError, match="nccl_gate_report_dir"):
         store.write(tmp_path / "file", record(), "")
+
+
+def test_a_search_is_read_again_with_its_age_and_rubbish_is_none(tmp_path: Path) -> None:
+    folder, later = tmp_path / "gate", datetime(2026, 1, 3, 0, 10, tzinfo=timezone.utc)
+    assert store.read_search(folder, "l40s", NOW) == (None, 0.0)
+    path = store.write_search(folder, "l40s", {"format": 1, "done": False}, NOW)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    stored, age = store.read_search(folder, "l40s", later)
+    assert stored is not None and stored["format"] == 1 and age == 600
+    for text in ("", "[]", "{}", '{"time": 3}', "x"):
+        path.write_text(text, encoding="utf-8")
+        assert store.read_search(folder, "l40s", later) == (None, 0.0), text
+    store.forget_search(folder, "l40s")
+    store.forget_search(folder, "l40s")
+    assert not path.exists()
+    with pytest.raises(store.StoreError):
+        store.write_search(tmp_path / "gate", "../x", {}, NOW)
+
+
+def test_the_page_goes_when_there_is_no_search(tmp_path: Path) -> None:
+    store.write_page(tmp_path / "gate", "l40s", "<p>")
+    assert (tmp_path / "gate" / "l40s.html").read_text(encoding="utf-8") == "<p>"
+    store.write_page(tmp_path / "gate", "l40s", "")
+    assert not (tmp_path / "gate" / "l40s.html").exists()

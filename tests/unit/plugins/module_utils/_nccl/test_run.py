@@ -49,6 +49,9 @@ WRONG = HEADER + ROW.replace("10.00       0\n", "10.00      17\n") + FOOTER.repl
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(run, "refuse_root", lambda: None)
     monkeypatch.setattr(launch, "MARK_VARIABLE", processes.MARK_VARIABLE)
+    script(tmp_path / "ssh", f'#!/bin/sh\necho "$3 $4" >> {tmp_path}/ssh-calls\n'
+                             f'[ -e {tmp_path}/ssh-fails ] && {{ echo refused >&2; exit 255; }}\nexit 0\n')
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     return tmp_path
 
 
@@ -126,6 +129,16 @@ def test_a_run_over_its_time_is_a_hang_even_if_its_log_is_whole(place: Path) -> 
     report = outcome(place, GOOD, "trap '' TERM; sleep 60; sleep 60", seconds=0.5)
     assert report.verdict is not None and report.verdict.state == "HANG"
     assert report.evidence["timed_out"] and report.evidence["left"] == []
+
+
+def test_after_a_bad_end_the_other_hosts_are_cleared_and_after_a_good_one_nobody_is_asked(place: Path) -> None:
+    assert outcome(place, SLOW).evidence["left_on_hosts"] == [] and not (place / "ssh-calls").exists()
+    assert outcome(place, HEADER, "exit 3").evidence["left_on_hosts"] == []
+    assert (place / "ssh-calls").read_text(encoding="utf-8") == "192.0.2.2 /bin/sh\n", "never the head itself"
+    (place / "ssh-fails").touch()
+    report = outcome(place, HEADER, "exit 3")
+    assert report.evidence["left_on_hosts"] == ["node2: refused"]
+    assert report.verdict is not None and report.verdict.state == "CRASH"
 
 
 def test_simulated_passes_in_a_lab_only_and_says_so(place: Path) -> None:
