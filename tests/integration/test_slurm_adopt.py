@@ -87,9 +87,9 @@ def test_our_parts_are_written_beside_the_sites_files_which_stay(site: Lab) -> N
     out(site, CTL, "sbatch", "-J", "old", "-p", "old", "-o", "/dev/null", "--wrap", "sleep 100000")
     wait(lambda: out(site, CTL, "squeue", "-h", "-n", "old", "-o", "%T"), "RUNNING")
     told = messages(adopt(site, code=2))
-    for home, lines in (("slurm", "Include aidc-nodes.conf, Include aidc-partitions.conf"),
+    for home, lacking in (("slurm", "Include aidc-nodes.conf, Include aidc-partitions.conf"),
                         ("gres", "Include aidc-gres.conf")):
-        assert f"/etc/slurm/{home}.conf: got a file of the site without {lines}, wanted" in told
+        assert f"/etc/slurm/{home}.conf: got a file of the site without {lacking}, wanted" in told
     after = site_files(site)
     for host in HOSTS:
         lines = [line for line in after[host].splitlines() if not line.startswith("aidc-")]
