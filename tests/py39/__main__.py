@@ -86,7 +86,8 @@ def main(arguments: list[str]) -> int:
             "PYTHONDONTWRITEBYTECODE": "1", "AIDC_PAYLOADS": "/aidc/payloads",
             "HYPOTHESIS_STORAGE_DIRECTORY": "/tmp/hypothesis",
         }
-        argv = ["python3", "-m", "pytest", "--hypothesis-profile=short", *tests]
+        argv = ["python3", "-m", "pytest", "--hypothesis-profile=short", "--numprocesses=auto",
+                "--dist=loadfile", *tests]
         code = run(room(root, site, work), argv, environment, "/aidc/checkout", LIMIT_SECONDS)
     if code == NO_TESTS_COLLECTED:
         say("FAILED: no tests were collected")
