@@ -3,6 +3,7 @@
 # Its documentation is that of the module of the same name.
 from __future__ import annotations
 
+import os
 import time
 import typing as t
 import zlib
@@ -71,9 +72,9 @@ class ActionModule(ActionBase):
         stored, age = store.read_search(folder, args["pool"], self._now())
         before = resumed(stored, setting, age, args["max_age_seconds"])
         planner = before or Planner(setting.nodes, setting.rules, zlib.crc32(args["run_id"].encode()), args["pool"])
-        end = time.monotonic() + args["time_limit_seconds"]
+        end, controller = time.monotonic() + args["time_limit_seconds"], os.getppid()
         work = Searching(
-            setting, planner, lambda launches: self._execute(args, launches, task_vars), Display().display,
+            setting, planner, lambda launches: self._execute(args, launches, task_vars, controller), Display().display,
             lambda case: t.cast(None, store.write_search(folder, args["pool"], case, self._now())),
             # As the pool's record says it. The log of a run that hung at once does not show that it was simulated.
             bool(args["allow_simulated"]), lambda: time.monotonic() >= end)
@@ -91,7 +92,12 @@ class ActionModule(ActionBase):
     def _now() -> datetime:
         return datetime.now(timezone.utc)
 
-    def _execute(self, args: dict[str, t.Any], launches: list[Launch], task_vars: dict[str, t.Any]) -> Answers:
+    def _execute(self, args: dict[str, t.Any], launches: list[Launch], task_vars: dict[str, t.Any],
+                 controller: int) -> Answers:
+        # A worker of Ansible has a session of its own and outlives ansible-playbook that is killed. Nobody waits for it
+        # then, and it would keep the hosts from the run that goes on with the search.
+        if os.getppid() != controller:
+            raise Stopped("ansible-playbook is gone")
         options = {**{name: args[name] for name in _PASSED_ON}, "runs": launches}
         try:
             answer = self._execute_module(module_name=MODULE, module_args=options, task_vars=task_vars)

@@ -249,6 +249,7 @@ def test_the_next_run_goes_on_where_a_killed_controller_was(fleet: Fleet) -> Non
                 time.sleep(0.5)
             time.sleep(2)
         finally:
+            # Ansible's workers have sessions of their own and are not hit: that of the search ends after its batch.
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
         known = fleet.stored()
@@ -259,6 +260,8 @@ def test_the_next_run_goes_on_where_a_killed_controller_was(fleet: Fleet) -> Non
     assert done.report["search"]["resumed"] and "goes on with the search of" in done.text
     count = len(known["search"]["outcomes"])
     assert fleet.stored()["search"]["outcomes"][:count] == known["search"]["outcomes"]
-    assert f"{count} runs are known" in done.text and fleet.stored()["search"]["seed"] == known["search"]["seed"]
+    resumed_with = re.search(r"goes on with the search of \d+ s ago, (\d+) runs are known", done.text)
+    assert resumed_with and count <= int(resumed_with[1]) <= count + 2, "one batch more at most"
+    assert fleet.stored()["search"]["seed"] == known["search"]["seed"]
     blamed(done, "ga2")
     assert [line.partition(":")[0] for line in done.culprits] == ["ga2 rail 1 (mlx5_1)"]

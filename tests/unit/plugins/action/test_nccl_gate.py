@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import stat
 import typing as t
@@ -101,6 +102,20 @@ def test_a_killed_controller_is_gone_on_with_by_the_next_run(controller: Control
     assert result["resumed"] and result["conclusion"]["bad_nodes"] == ["gb2"]
     assert f"{known} runs are known" in controller.said[6], controller.said
     assert controller.run(Hosts({("gb2", 2): 0.48}))["resumed"] is False, "that one was over"
+
+
+def test_a_worker_whose_controller_was_killed_asks_the_hosts_for_nothing_more(
+        controller: Controller, monkeypatch: pytest.MonkeyPatch) -> None:
+    parent, hosts = os.getppid(), Hosts({("gb2", 2): 0.48})
+
+    def until(runs: list[dict[str, t.Any]]) -> t.Any:
+        monkeypatch.setattr(os, "getppid", lambda: parent if controller.calls < 4 else 1)
+        return hosts(runs)
+
+    result = controller.run(until)
+    assert controller.calls == 4 and result["notes"] == ["the search was ended: ansible-playbook is gone"]
+    monkeypatch.undo()
+    assert len(controller.stored()["search"]["outcomes"]) >= 4 and not controller.stored()["done"]
 
 
 def test_with_other_limits_or_too_late_a_new_search_starts(controller: Controller) -> None:
