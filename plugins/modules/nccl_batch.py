@@ -193,7 +193,8 @@ changed:
 runs:
   description:
     - For each run, in the order given, C(id), C(hosts), C(verdict) (C(state), C(label), C(reason), C(ratio),
-      C(culprit), C(simulated); null for a run that was not tried), C(peak_busbw_gbps), C(seconds), C(exit_code),
+      C(culprit), C(simulated); null for a run that was not tried), C(whole) (whether all of it was measured),
+      C(peak_busbw_gbps), C(seconds), C(exit_code),
       C(left) (what could not be ended, in words) and, if it neither passed nor was slow, C(log), of a long one its
       two ends.
   returned: success

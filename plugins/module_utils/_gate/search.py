@@ -144,7 +144,11 @@ def outcome(run: Run, answers: Answers) -> Outcome:
         verdict = answer.get("verdict")
         if verdict:
             plain = Verdict(verdict["state"], str(verdict["reason"]), ratio=verdict["ratio"])
-            seen[part_id.rpartition("-")[2]] = Outcome.of_verdict(plain)
+            found = Outcome.of_verdict(plain)
+            if found.state == "hang" and answer.get("whole"):
+                # Seen with a launcher on a busy head: not the network's doing, and two hangs convict.
+                found = Outcome("none", note="measured to its end, but the launch did not end in its time")
+            seen[part_id.rpartition("-")[2]] = found
     whole = seen.pop(WHOLE, None)
     rails = {int(part[4:]): value for part, one in seen.items() if (value := one.value) is not None}
     if whole is not None:

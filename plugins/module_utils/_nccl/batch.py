@@ -64,8 +64,10 @@ class Answer:
             return {**plain, "verdict": None}
         verdict, result, evidence = self.report.verdict.to_dict(), self.report.result, self.report.evidence
         names = ("state", "label", "reason", "ratio", "culprit", "simulated")
+        reasons = self.report.verdict.details.get("reasons", ())
         return {
             **plain, "verdict": {name: verdict[name] for name in names},
+            "whole": bool(result) and all(reason["state"] != "INCOMPLETE" for reason in reasons),
             "peak_busbw_gbps": result.peak_busbw_gbps if result else None,
             "seconds": evidence.get("seconds"), "exit_code": evidence.get("exit_code"), "left": self.left,
             "log": self.log,

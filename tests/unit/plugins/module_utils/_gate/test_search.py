@@ -92,6 +92,8 @@ def test_all_rails_and_each_alone_become_one_outcome() -> None:
     ({"rail0": answer("LAUNCH"), "rail1": answer("INVALID", 0.9)}, "none", None),
     ({"all": answer("LAUNCH")}, "none", None),
     ({"all": answer("HANG"), "rail0": {"verdict": None}}, "hang", None),
+    ({"all": {**answer("HANG", 0.97), "whole": True}}, "none", None),
+    ({"all": {**answer("HANG", 0.97), "whole": False}}, "hang", 0.97),
     ({}, "none", None),
 ])
 def test_a_failed_rail_is_at_zero_and_no_result_is_no_evidence(

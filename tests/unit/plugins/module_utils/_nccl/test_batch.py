@@ -50,6 +50,8 @@ cat <<END
 #
 END
 echo "end $part" >> "@PLACE@/events"
+[ -e "@PLACE@/stay-$part" ] && { trap '' TERM; sleep 60; sleep 60; }
+exit 0
 """
 SSH = """#!/bin/sh
 echo "$3: $(cat | grep -c signal)" >> @PLACE@/ssh-calls
@@ -131,6 +133,14 @@ def test_a_hang_is_ended_alone_and_cleared_on_its_hosts_and_what_needs_it_is_not
     # Not on the head, where other runs are led from.
     assert (place.path / "ssh-calls").read_text(encoding="utf-8").split() == ["192.0.2.2:", "3"]
     assert processes.find(lambda mark: mark.startswith(RUN)) == []
+
+
+def test_a_launcher_that_stays_after_a_whole_run_is_told_from_a_run_that_hangs(place: Place) -> None:
+    (place.path / "stay-a").touch()
+    (place.path / "hang-b").touch()
+    found = place.run(place.item("a", 1, 2, seconds=3), place.item("b", 3, 4, seconds=3), place.item("c", 5, 6))
+    assert {part: (one["verdict"]["state"], one["whole"]) for part, one in found.items()} == {
+        "a": ("HANG", True), "b": ("HANG", False), "c": ("PASS", True)}
 
 
 def test_a_signal_ends_all_of_them(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
