@@ -151,6 +151,8 @@ class Labs:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.fleets: dict[str, str] = {}
+        # Those that a test has configured and left so.
+        self.converged: set[str] = set()
 
     def __call__(self, name: str, fleet: str | Path = "default") -> Lab:
         lab = Lab(Instance(name), self.folder / name)
@@ -170,6 +172,7 @@ class Labs:
             yield self(name, fleet)
         finally:
             self.fleets.pop(name, None)
+            self.converged.discard(name)
             run_lab("down", name=name)
 
     def close(self) -> None:

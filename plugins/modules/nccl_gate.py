@@ -37,8 +37,10 @@ options:
     required: true
   search:
     description:
-      - V(on_failure) searches if the whole-pool run O(first) was slow, hung, crashed or had wrong data. V(always)
-        searches also if it passed. All other ends say that the pool was not tested, and then there is no search.
+      - V(on_failure) searches if the whole-pool run O(first) was slow, crashed or had wrong data. V(always) searches
+        also if it hung or passed. All other ends say that the pool was not tested, and then there is no search.
+      - After a hang a host is named by launches that exceed their time, and in the lab sound ones did so, too; read its
+        result with care.
     type: str
     choices: [on_failure, always, never]
     default: on_failure

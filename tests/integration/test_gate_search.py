@@ -227,7 +227,7 @@ def test_a_slow_path_between_two_leaves_is_named_and_no_node(fleet: Fleet) -> No
 @pytest.mark.timeout(1500)  # each hang takes its time limit
 def test_a_node_whose_ranks_hang_is_named(fleet: Fleet) -> None:
     with fleet.stopped_ranks("gb2"):
-        done = fleet.gate("-e", "nccl_gate_time_limit_seconds=30")
+        done = fleet.gate("-e", "nccl_gate_time_limit_seconds=30", "-e", "nccl_gate_search=always")
     assert (done.code, done.report["state"]) == (2, "HANG"), done.text[-3000:]
     blamed(done, "gb2")
     (line,) = done.culprits

@@ -17,7 +17,10 @@ from .search import Answers, Launch, Setting
 
 POLICIES = ("on_failure", "always", "never")
 # How a whole run can end that says something about who is in the way. All else says that it was not tested.
-ABOUT_CULPRITS = ("SLOW", "WRONG", "CRASH", "HANG")
+AFTER_FAILURE = ("SLOW", "WRONG", "CRASH")
+# Also when asked for. In the lab sound pairs overran their time beside a launch that hung, and it is not known why: a
+# search after a hang could name a sound host.
+WHEN_ASKED = (*AFTER_FAILURE, "HANG", "PASS")
 _NAMED = 6
 
 
@@ -25,7 +28,7 @@ def wanted(policy: str, state: str | None) -> bool:
     """``state``: of the whole-pool run; None when there was none."""
     if policy == "never" or state is None:
         return False
-    return state in ABOUT_CULPRITS or (policy == "always" and state == "PASS")
+    return state in (WHEN_ASKED if policy == "always" else AFTER_FAILURE)
 
 
 class Stopped(Exception):

@@ -87,9 +87,9 @@ def test_the_slow_rail_is_named_and_the_search_is_stored_for_the_command_line(co
 
 def test_a_search_in_a_lab_says_so_whatever_the_first_run_has_shown(controller: Controller) -> None:
     hung = {"verdict": {"state": "HANG", "label": "HANG", "simulated": False}}
-    assert controller.run(Hosts(hung={"gb3"}), first=hung)["culprits"][0].startswith("gb3: hangs in ")
+    assert controller.run(Hosts(hung={"gb3"}), first=hung, search="always")["culprits"][0].startswith("gb3: hangs in ")
     assert controller.stored()["simulated"]
-    controller.run(Hosts(hung={"gb3"}), first=hung, allow_simulated=False)
+    controller.run(Hosts(hung={"gb3"}), first=hung, search="always", allow_simulated=False)
     assert not controller.stored()["simulated"]
 
 

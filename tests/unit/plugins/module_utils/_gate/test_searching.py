@@ -142,7 +142,8 @@ def test_the_end_of_the_time_and_of_the_hosts_is_said_and_nobody_is_convicted() 
 
 
 @pytest.mark.parametrize(("policy", "state", "expected"), [
-    ("on_failure", "SLOW", True), ("on_failure", "WRONG", True), ("on_failure", "HANG", True),
+    ("on_failure", "SLOW", True), ("on_failure", "WRONG", True), ("on_failure", "HANG", False),
+    ("always", "HANG", True),
     ("on_failure", "CRASH", True), ("on_failure", "PASS", False), ("on_failure", "LAUNCH", False),
     ("on_failure", "INCOMPLETE", False), ("on_failure", "INVALID", False), ("on_failure", None, False),
     ("always", "PASS", True), ("always", "LAUNCH", False), ("always", "SLOW", True), ("never", "SLOW", False)])
