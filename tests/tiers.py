@@ -41,7 +41,7 @@ TIERS = {
     # A file's tests stay together, as they share what is costly to make.
     "unit": Tier(420, (("pytest", "tests/unit", "-m", "not slow", "--numprocesses=auto", "--dist=loadfile"),)),
     "unit-all": Tier(900, (("pytest", "tests/unit", "--numprocesses=auto", "--dist=loadfile"),)),
-    "py39": Tier(300, (("python", "-m", "tests.py39"),)),
+    "py39": Tier(400, (("python", "-m", "tests.py39"),)),
     "sanity": Tier(300, (("python", "tests/sanity.py"),)),
     "sanity-all": Tier(300, (("python", "tests/sanity.py", "--all"),)),
     "fuzz": Tier(1800, (

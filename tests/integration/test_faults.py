@@ -127,7 +127,7 @@ def test_lost_nic(whole: FaultLab) -> None:
     whole.lab("driver-reload", "one")
     assert not gone(whole)
     whole.settled("one")
-    assert whole.ping("two", "one", 0)
+    assert until(lambda: whole.ping("two", "one", 0))
 
 
 def test_hung_tool(whole: FaultLab) -> None:
@@ -264,7 +264,7 @@ stray-cable:
     assert not whole.ping("one", "two", 1) and whole.run("one", "ls", "/etc/stray-1").returncode == 0
     # The record knows its row: no table is needed any more.
     whole.fault("clear", "stray-cable", "one")
-    assert whole.ping("one", "two", 1) and whole.run("one", "ls", "/etc/stray-1").returncode == 2
+    assert until(lambda: whole.ping("one", "two", 1)) and whole.run("one", "ls", "/etc/stray-1").returncode == 2
 
 
 # mlx5-roce 4.8 and 5.5: what is left of MTU, driver's memory, PCI register, port register, and whether the

@@ -26,7 +26,7 @@ ROOT = selection.ROOT
 HERE = Path(__file__).resolve().parent
 # With what the modules call and every managed node has.
 PYTHON39 = Root("root-py39", "bullseye", ("iproute2", "iputils-ping", "openssh-client", "python3"))
-LIMIT_SECONDS = 150
+LIMIT_SECONDS = 360
 NO_TESTS_COLLECTED = 5
 
 
