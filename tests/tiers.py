@@ -39,7 +39,7 @@ TIERS = {
         ("ansible-lint", "-q"),
     )),
     # A file's tests stay together, as they share what is costly to make.
-    "unit": Tier(420, (("pytest", "tests/unit", "-m", "not slow", "--numprocesses=auto", "--dist=loadfile"),)),
+    "unit": Tier(600, (("pytest", "tests/unit", "-m", "not slow", "--numprocesses=auto", "--dist=loadfile"),)),
     "unit-all": Tier(900, (("pytest", "tests/unit", "--numprocesses=auto", "--dist=loadfile"),)),
     "py39": Tier(400, (("python", "-m", "tests.py39"),)),
     "sanity": Tier(300, (("python", "tests/sanity.py"),)),
