@@ -39,22 +39,25 @@ def _fill(machine: Machine, request: Request, folder: Path) -> None:
             (folder / name).write_text(text, encoding="utf-8")
 
 
+def _includes(folder: Path) -> list[tuple[str, str]]:
+    """(file, what it includes) of all files that are read; one that is no file of lines has none."""
+    found: list[tuple[str, str]] = []
+    for path in sorted(path for path in folder.glob("*.conf") if path.name.startswith(_READ)):
+        with contextlib.suppress(config_parse.ConfError):
+            found += [(path.name, line.pairs[0][1]) for line in config_parse.lines(
+                path.read_text(encoding="utf-8", errors="replace")) if line.first == "include"]
+    return found
+
+
 def _lost_includes(machine: Machine, request: Request, folder: Path) -> list[Problem]:
     """Slurm waits a minute for each file that it shall include and that is not there."""
     found = []
-    for path in sorted(path for path in folder.glob("*.conf") if path.name.startswith(_READ)):
-        try:
-            names = [line.pairs[0][1] for line in config_parse.lines(path.read_text(encoding="utf-8", errors="replace"))
-                     if line.first == "include"]
-        except config_parse.ConfError:
-            continue
-        for name in names:
-            # A name with a percent sign is made by Slurm, of the host's name and so on.
-            beside = name[len(request.directory) + 1:] if name.startswith(f"{request.directory}/") else name
-            real = machine.path(name) if beside.startswith("/") else folder / beside
-            if "%" not in name and not real.exists():
-                found.append(Problem(f"{request.path(path.name)}: Include {name}", "no such file",
-                                     "a file that is there"))
+    for file, name in _includes(folder):
+        # A name with a percent sign is made by Slurm, of the host's name and so on.
+        beside = name[len(request.directory) + 1:] if name.startswith(f"{request.directory}/") else name
+        real = machine.path(name) if beside.startswith("/") else folder / beside
+        if "%" not in name and not real.exists():
+            found.append(Problem(f"{request.path(file)}: Include {name}", "no such file", "a file that is there"))
     return found
 
 
@@ -63,16 +66,14 @@ def not_included(machine: Machine, request: Request) -> list[Problem]:
     folder = machine.path(request.directory)
     if "slurm.conf" in request.files or not (folder / "slurm.conf").exists():
         return []
-    names: set[str] = set()
-    for path in folder.glob("*.conf"):
-        if path.name.startswith(_READ):
-            with contextlib.suppress(config_parse.ConfError, OSError):
-                names |= {line.pairs[0][1].rpartition("/")[2] for line in config_parse.lines(
-                    path.read_text(encoding="utf-8", errors="replace")) if line.first == "include"}
-    lost = [name for name in request.files if name.startswith("aidc-") and name not in names]
+    try:
+        names = {name.rpartition("/")[2] for _file, name in _includes(folder)}
+    except OSError as error:
+        return [Problem(request.directory, error.strerror or str(error), "the site's files, to see what they include")]
     homes: dict[str, list[str]] = {}
-    for name in lost:
-        homes.setdefault("gres.conf" if "gres" in name else "slurm.conf", []).append(f"Include {name}")
+    for name in request.files:
+        if name.startswith("aidc-") and name not in names:
+            homes.setdefault("gres.conf" if "gres" in name else "slurm.conf", []).append(f"Include {name}")
     return [Problem(request.path(home), f"a file of the site without {', '.join(lines)}", "the lines in it",
                     "state: installed has put our files beside it, and no daemon was touched; add the lines on all "
                     "hosts and run it again")
