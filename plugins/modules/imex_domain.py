@@ -255,7 +255,9 @@ proven_nodes:
   type: int
   sample: 18
 findings:
-  description: Why the domain is not ready, with object, got, wanted and hint.
+  description:
+    - With O(state=ready), why the domain is not, with object, got, wanted and hint. Else what the next start of a
+      daemon that runs would be refused for.
   returned: success
   type: list
   elements: dict

@@ -60,6 +60,7 @@ def _result(request: Request, before: Node, after: Node, steps: t.Sequence[Step]
             known: bool | None = None, proof: Proof = Proof()) -> dict[str, t.Any]:
     old, new = state(request, before), state(request, after)
     one = plan.package(after)
+    notes = proof.problems if request.state == "ready" else plan.before_a_start(request, after)
     return {
         "changed": bool(steps), "before": old, "after": new, "diff": {"before": old, "after": new},
         "commands": [list(step.command) for step in steps], "steps": [step.as_dict() for step in steps],
@@ -72,7 +73,7 @@ def _result(request: Request, before: Node, after: Node, steps: t.Sequence[Step]
         "domain_state": proof.domain.as_dict() if proof.domain else None,
         # A domain of one node is whole by itself, and says nothing of NVLink between nodes.
         "proven_nodes": len(request.nodes) if proof.ready and len(request.nodes) > 1 else 0,
-        "findings": [found.as_dict() for found in proof.problems],
+        "findings": [found.as_dict() for found in notes],
     }
 
 
@@ -122,8 +123,8 @@ def _ask(machine: Machine, request: Request, node: Node) -> Proof:
     domain = io.domain(machine, bad)
     if domain is None:
         return Proof(False, daemon, problems=tuple(bad))
-    one = plan.package(node)
-    bad += judge.problems(domain, request.nodes, one.version if one else None)
+    # The driver's, as the package may have been replaced below the daemon.
+    bad += judge.problems(domain, request.nodes, node.driver)
     return Proof(not bad, daemon, domain, tuple(bad))
 
 

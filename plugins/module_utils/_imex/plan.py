@@ -95,9 +95,14 @@ def check(request: Request, node: Node) -> list[Problem]:
     found += [Problem(f"owner {request.owner}", stray, f"no other daemon than {UNIT}",
                       "the two exclude each other (NV_ERR_IN_USE): end the ComputeDomain and hand the node over, or "
                       "set owner dra for all of the domain") for stray in node.strays]
-    if request.state != "ready":
-        found += [*_software(node), *_own_line(request, node)]
+    if request.state != "ready" and (not node.unit.is_running or stale(request, node)):
+        found += before_a_start(request, node)
     return found
+
+
+def before_a_start(request: Request, node: Node) -> list[Problem]:
+    """What a daemon that runs is not failed for, and the next start of it would be."""
+    return [*_software(node), *_own_line(request, node)] if request.on_host else []
 
 
 # -- what is to be done ---------------------------------------------------------------------------------------------

@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Trays of one NVLink domain below one folder, with systemd's unit, the daemons and nvidia-imex-ctl over all of them.
 
-A daemon has the files of its last start; two that have other lists, or are of other versions, do not speak to each other
-until they are started again [driver-slurm-k8s.md 1.8]. All state is in files, so that a play's processes share it.
+A daemon has the files of its last start; two that have other lists, or are of other versions, do not speak to each
+other until they are started again [driver-slurm-k8s.md 1.8]. State is in files, so that a play's processes share it.
 """
 from __future__ import annotations
 
 import json
+import shutil
 import time
 import typing as t
 from dataclasses import dataclass
@@ -91,9 +92,7 @@ class ImexNode(FakeNode):
         self.change(active="inactive", list=None)
         for path in (self.root / "proc").glob("[0-9]*"):
             if path.name != "1":
-                (path / "comm").write_text("gone\n", encoding="ascii")
-                for link in (path / "fd").iterdir():
-                    link.unlink()
+                shutil.rmtree(path)
         if self.data()["enabled"] == "enabled":
             self.run(("systemctl", "start", UNIT), 1)
 

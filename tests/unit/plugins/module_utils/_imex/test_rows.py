@@ -293,6 +293,18 @@ def test_the_package_is_not_the_drivers(tmp_path: Path) -> None:
     assert one.call(nodes=nodes(trays), may_join=True)["running"] is True, "two parts of three are the same"
 
 
+def test_a_package_that_moved_below_a_running_daemon(tmp_path: Path) -> None:
+    """The upgrade waits for a reload of the driver. What runs is right and is not failed for it; a start is."""
+    (one, *_others) = trays = settled(tmp_path)
+    one.override[("dpkg-query",)] = lambda call: ok("nvidia-imex\t580.159.04-1\thold\tinstalled\n")
+    found = one.call(nodes=nodes(trays))
+    assert (found["changed"], [entry["object"] for entry in found["findings"]]) == (False, ["package nvidia-imex"])
+    assert proof(one, trays) == []
+    assert refused(one, nodes=[*nodes(trays), "192.0.2.9"]) == ["package nvidia-imex: 580.159.04"]
+    one.change(active="inactive")
+    assert refused(one, nodes=nodes(trays)) == ["package nvidia-imex: 580.159.04"]
+
+
 def test_no_driver_is_loaded(tmp_path: Path) -> None:
     one = tray(tmp_path, 1)
     one.load_driver(None)
@@ -364,7 +376,7 @@ def test_the_daemons_answer_is_none(tmp_path: Path, answer: Result, got: str) ->
 
 @pytest.mark.parametrize(("answer", "got"), [
     (Result((), "missing"), "the program is not installed"), (TIMEOUT, "no answer within 1 s; ended by us"),
-    (ok("Error: command service is off\n"), "output that cannot be read (no line Node #): Error: command service is off"),
+    (ok("Error: service is off\n"), "output that cannot be read (no line Node #): Error: service is off"),
     (failed(1, "no\n"), "exit status 1: no")])
 def test_the_domains_answer_is_none(tmp_path: Path, answer: Result, got: str) -> None:
     """READY of the node itself is no answer for the domain; a hanging tool is asked with a bound, and once a try."""
