@@ -52,4 +52,4 @@ class ActionModule(ActionBase):
         if given["reads"] is None:
             return one
         return {**one, **domain.decide(name, one["hosts"], given["batch"], given["reads"], given["users"],
-                                       given["stops"])}
+                                       given["stops"], given["restart"])}

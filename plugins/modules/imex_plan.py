@@ -44,6 +44,10 @@ options:
   stops:
     description: By host, the same without check mode, after the stop.
     type: dict
+  restart:
+    description: Restart the domains also where no list has changed.
+    type: bool
+    default: false
 seealso:
   - module: aidc.gpu_cluster.imex_domain
 notes:

@@ -15,6 +15,7 @@ PLAN: dict[str, t.Any] = {
     "reads": {"type": "dict"},
     "users": {"type": "dict"},
     "stops": {"type": "dict"},
+    "restart": {"type": "bool", "default": False},
 }
 
 

@@ -44,7 +44,8 @@ def _predicted(node: Node, steps: t.Sequence[Step]) -> Node:
         verb, what = step.command[0], step.command[1]
         if verb == "write":
             file = File(step.text, now, step.mode)
-            node = dataclasses.replace(node, **{"nodes_file" if what == NODES_FILE else "config_file": file})
+            node = dataclasses.replace(node, nodes_file=file) if what == NODES_FILE else \
+                dataclasses.replace(node, config_file=file)
         elif what in ("start", "stop"):
             unit = dataclasses.replace(unit, active="active" if what == "start" else "inactive", started_at=now)
         elif what in ("mask", "unmask"):

@@ -45,9 +45,18 @@ def _address(host: str, values: Values, problems: list[str]) -> str:
 def _domain(name: str, hosts: t.Mapping[str, Values]) -> dict[str, t.Any]:
     problems: list[str] = []
     nodes = [_address(host, values, problems) for host, values in hosts.items()]
+    owners = {host: str(values.get(OWNER) or "host") for host, values in hosts.items()}
+    if set(owners.values()) == {"dra"}:
+        # The DRA driver makes its own lists.
+        return {"hosts": list(hosts), "nodes": nodes, "problems": _size(name, hosts)}
     for node in sorted({one for one in nodes if nodes.count(one) > 1}):
         twins = [host for host, other in zip(hosts, nodes) if other == node]
         problems.append(f"{some(twins)}: {ADDRESS}: got {node} for each, wanted an address of its own")
+    return {"hosts": list(hosts), "nodes": nodes, "problems": [*problems, *_size(name, hosts), *_owners(name, owners)]}
+
+
+def _size(name: str, hosts: t.Mapping[str, Values]) -> list[str]:
+    problems = []
     without = [host for host, values in hosts.items() if _trays(values) == 0]
     if without:
         problems.append(f"{some(without)}: {VARIABLE}: got {name}, wanted none, as the class has no NVLink between "
@@ -55,8 +64,7 @@ def _domain(name: str, hosts: t.Mapping[str, Values]) -> dict[str, t.Any]:
     sizes = {size for values in hosts.values() if (size := _trays(values))}
     if sizes and len(hosts) > min(sizes):
         problems.append(f"{VARIABLE} {name}: got {len(hosts)} hosts, wanted at most {min(sizes)} ({TRAYS})")
-    owners = {host: str(values.get(OWNER) or "host") for host, values in hosts.items()}
-    return {"hosts": list(hosts), "nodes": nodes, "problems": [*problems, *_owners(name, owners)]}
+    return problems
 
 
 def _owners(name: str, owners: t.Mapping[str, str]) -> list[str]:
@@ -83,8 +91,8 @@ def _answers(given: Answers | None, hosts: t.Sequence[str], key: str) -> dict[st
 
 
 def _refused(name: str, missing: t.Sequence[str]) -> dict[str, t.Any]:
-    why = f"of nvlink_domain {name}: not in this run, not reachable, or failed in it; the list is changed on all its " \
-        "hosts or on none"
+    why = f"of nvlink_domain {name}: not in this run (or only verified), not reachable, or failed in it; the list is " \
+        "changed on all its hosts or on none"
     return {"action": "deferred", "missing": list(missing), "deferred": [entry(some(missing), why)]}
 
 
@@ -104,15 +112,19 @@ def _stopped(name: str, hosts: t.Sequence[str], batch: t.Collection[str], stops:
 
 
 def decide(name: str, hosts: t.Sequence[str], batch: t.Collection[str], reads: Answers | None,
-           users: Answers | None = None, stops: Answers | None = None) -> dict[str, t.Any]:
-    """What is next for the domain: nothing, deferred, join (no daemon runs with another list), restart, called_off."""
+           users: Answers | None = None, stops: Answers | None = None, restart: bool = False) -> dict[str, t.Any]:
+    """What is next for the domain: nothing, deferred, join (no daemon runs with another list), restart, called_off.
+
+    ``restart`` is an operator's word, for daemons that are blocked although all that can be read is right.
+    """
     if stops is not None and (found := _stopped(name, hosts, batch, stops)):
         return found
     known = _answers(reads, [host for host in hosts if host in batch], "restart_required")
     mixed = _owners(name, {host: str(one.get("owner")) for host, one in known.items()})
     if mixed:
         return {"action": "deferred", "missing": [], "deferred": [entry(OWNER, mixed[0])]}
-    restarts = [host for host, one in known.items() if one["restart_required"]]
+    restarts = [host for host, one in known.items()
+                if one["restart_required"] or (restart and one["owner"] != "dra" and one["running"])]
     joins = [host for host, one in known.items() if one["join_required"]]
     if not restarts and not joins:
         return {"action": "none", "missing": [], "deferred": []}

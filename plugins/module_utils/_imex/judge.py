@@ -15,7 +15,8 @@ from .._host.errors import Problem
 from .model import CONNECTED, MAP_MISMATCH, VERSION_MISMATCH, Domain, Member, plain_address
 
 _SHOWN = 3
-RESTART = "permanent until IMEX is stopped on all nodes of the domain, has equal files there and is started again"
+RESTART = ("permanent until IMEX is stopped on all nodes of the domain, has equal files there and is started again: "
+           "role imex_domain, with -e imex_domain_restart=true if it finds nothing to change")
 
 
 def _some(items: t.Sequence[str]) -> str:

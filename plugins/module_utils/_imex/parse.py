@@ -49,7 +49,8 @@ def merge(text: str, wanted: t.Mapping[str, str]) -> str:
             complete = not text or text.endswith("\n")
             text += f"{name}={value}\n" if complete else f"\n{name}={value}\n"
         elif any(line.strip() != value for line in lines):
-            text = pattern.sub(lambda _match, line=f"{name}={value}": line, text)
+            # Not a template: a backslash in the value is one.
+            text = pattern.sub(f"{name}={value}".replace("\\", r"\\"), text)
     return text
 
 
@@ -79,7 +80,8 @@ def domain_json(text: str) -> Domain:
     nodes = data.get("nodes") if isinstance(data, dict) else None
     if not isinstance(nodes, dict) or not nodes or not isinstance(data.get("status"), str):
         raise ValueError("no object with nodes and status")
-    members, links = {}, {}
+    members: dict[int, Member] = {}
+    links: dict[tuple[int, int], str] = {}
     try:
         for index, node in nodes.items():
             version = node.get("version")

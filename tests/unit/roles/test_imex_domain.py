@@ -127,6 +127,8 @@ def test_a_new_domain_and_nothing_to_do_after_it(site: Site) -> None:
 
 def test_a_new_tray_stops_all_writes_all_starts_all(site: Site) -> None:
     trays = [*settled(site.trays, 2), tray(site.trays, 3)]
+    code, said = site.play("--check")
+    assert code == 0 and said.count("changed=0") == 0 and site.lists() == [nodes(trays[:2])] * 2 + [[]], said
     code, said = site.play()
     assert code == 0, said
     assert site.lists() == [nodes(trays)] * 3
@@ -155,7 +157,7 @@ def test_a_new_list_waits_for_all_hosts(site: Site, arguments: list[str], serial
         one.change(down=one.root.name in down)
     code, said = site.play(*arguments, serial=serial)
     assert (code == 0) is not bool(down), said
-    assert "of nvlink_domain nvl1: not in this run, not reachable, or failed in it" in said
+    assert "of nvlink_domain nvl1: not in this run (or only verified), not reachable, or failed in it" in said
     assert site.lists() == [nodes(trays[:2])] * 2 + [[]]
     assert not any(line.endswith(("stopped", "configured")) for line in site.order())
     assert not (trays[2].root / NODES_FILE.lstrip("/")).exists()
@@ -208,6 +210,25 @@ def test_a_list_that_differs_on_one_host(site: Site) -> None:
     code, said = site.play("-e", "imex_domain_mode=verify")
     assert code != 0 and "is another list" in said
     assert site.play()[0] == 0 and site.lists() == [nodes(trays)] * 3
+
+
+def test_daemons_that_stay_blocked(site: Site) -> None:
+    """Files and starts are right, and one is blocked all the same: only an operator's word restarts the domain."""
+    trays = settled(site.trays)
+    trays[2].change(list="192.0.2.3\n")
+    code, said = site.play()
+    assert code != 0 and "node map mismatch" in said and "imex_domain_restart" in said, said
+    code, said = site.play("-e", "imex_domain_restart=true")
+    assert code == 0 and site.lists() == [nodes(trays)] * 3, said
+    assert sorted(line for line in site.order() if line.endswith("stopped")) == [f"g{n} stopped" for n in (1, 2, 3)]
+
+
+def test_a_host_that_is_only_verified_is_not_changed_by_the_others(site: Site) -> None:
+    trays = [*settled(site.trays, 2), tray(site.trays, 3)]
+    site.vars = {"g2": {"imex_domain_mode": "verify"}}
+    code, said = site.play()
+    assert code != 0 and "g2 of nvlink_domain nvl1: not in this run (or only verified)" in said, said
+    assert site.lists() == [nodes(trays[:2])] * 2 + [[]]
 
 
 def test_domains_do_not_wait_for_each_other(site: Site) -> None:
@@ -274,6 +295,13 @@ def test_a_tray_that_is_down_fails_the_proof(site: Site) -> None:
     trays[2].change(active="inactive", list=None, down=True)
     code, said = site.play("--limit", "g1,g2")
     assert code != 0 and "nvlink_domain nvl1: node 192.0.2.3 / UNAVAILABLE / READY" in said, said
+
+
+def test_a_domain_of_the_dra_driver_needs_no_addresses(site: Site) -> None:
+    trays = settled(site.trays, 2)
+    site.vars = {one.root.name: {"ansible_host": one.root.name, "imex_domain_owner": "dra"} for one in trays}
+    code, said = site.play()
+    assert code == 0 and [one.data()["enabled"] for one in trays] == ["masked", "masked"], said
 
 
 def test_one_host_alone(site: Site) -> None:

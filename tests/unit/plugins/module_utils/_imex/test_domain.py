@@ -21,11 +21,11 @@ FAILED = {"failed": True, "msg": "no"}
 
 
 def decide(reads: t.Sequence[t.Any], batch: t.Sequence[str] = HOSTS, users: t.Sequence[t.Any] | None = None,
-           stops: t.Sequence[t.Any] | None = None) -> dict[str, t.Any]:
+           stops: t.Sequence[t.Any] | None = None, restart: bool = False) -> dict[str, t.Any]:
     def by(answers: t.Sequence[t.Any] | None) -> dict[str, t.Any] | None:
         return None if answers is None else {host: one for host, one in zip(HOSTS, answers) if one is not None}
 
-    return domain.decide("d", HOSTS, batch, by(reads) or {}, by(users), by(stops))
+    return domain.decide("d", HOSTS, batch, by(reads) or {}, by(users), by(stops), restart)
 
 
 # -- the inventory --------------------------------------------------------------------------------------------------
@@ -64,6 +64,13 @@ def test_what_is_wrong_in_an_inventory(values: dict[str, t.Any], words: str) -> 
     {"imex_domain_owner": "host"}, {"imex_domain_owner": ""}])
 def test_what_is_right_in_an_inventory(values: dict[str, t.Any]) -> None:
     assert problems(**values) == []
+
+
+def test_a_domain_of_the_dra_driver_needs_no_addresses() -> None:
+    hosts = {host: {"nvlink_domain": "d", "imex_domain_owner": "dra"} for host in HOSTS}
+    assert domain.domains(hosts)["d"]["problems"] == []
+    hosts["a"]["node_class_nvlink_domain_trays"] = "2"
+    assert len(domain.domains(hosts)["d"]["problems"]) == 1
 
 
 # -- the decision ---------------------------------------------------------------------------------------------------
@@ -117,6 +124,14 @@ def test_a_domain_that_nobody_was_asked_to_stop() -> None:
     skipped = {"skipped": True, "changed": False}
     assert decide([FINE, NEW, FINE], users=[skipped] * 3, stops=[skipped] * 3)["action"] == "join"
     assert decide([OLD, OLD, OLD], users=[IDLE, HELD, IDLE], stops=[skipped] * 3)["action"] == "deferred"
+
+
+def test_a_restart_that_an_operator_asks_for() -> None:
+    assert decide([FINE, FINE, FINE], restart=True)["action"] == "restart"
+    assert decide([FINE, FINE, FINE], restart=True, users=[IDLE, HELD, IDLE])["action"] == "deferred"
+    assert decide([FINE, FINE, None], ["a", "b"], restart=True)["missing"] == ["c"]
+    assert decide([NEW, NEW, NEW], restart=True)["action"] == "join", "nothing runs"
+    assert decide([read(owner="dra")] * 3, restart=True)["action"] == "none"
 
 
 def test_many_names() -> None:
