@@ -19,6 +19,8 @@ from tests.unit.plugins.imex_node import CHANNEL, OLD, ImexNode, nodes, rack, se
 
 ROOT = Path(__file__).resolve().parents[3]
 ROLE = ROOT / "roles" / "imex_domain"
+# Each play costs seconds; what the library's tests have as well is played in the long run only.
+SLOW = pytest.mark.slow
 # In place of the module: its code, on the tray below the variable `root`. One that is down is not reached.
 STUB = """import json
 from pathlib import Path
@@ -119,10 +121,42 @@ def test_a_new_domain_and_nothing_to_do_after_it(site: Site) -> None:
     assert code == 0 and said.count("changed=0") == 3, said
     assert sorted(site.order()) == [f"g{number} {what}" for number in (1, 2, 3) for what in ("ready", "started ?")], \
         "two calls a host where nothing is to do"
-    assert site.play("-e", "imex_domain_mode=verify")[0] == 0
-    assert site.play("--check", "-e", "imex_domain_mode=verify")[0] == 0
-    site.play("-e", "imex_domain_mode=off")
-    assert site.order() == []
+
+
+@SLOW
+def test_modes(site: Site) -> None:
+    settled(site.trays)
+    for arguments in (["-e", "imex_domain_mode=verify"], ["--check", "-e", "imex_domain_mode=verify"], ["--check"]):
+        code, said = site.play(*arguments)
+        assert code == 0 and said.count("changed=0") == 3, said
+        assert sorted({line.split(" ", 1)[1] for line in site.order()}) == ["ready", "started ?"], "it is proven, too"
+    assert site.play("-e", "imex_domain_mode=off")[0] == 0 and site.order() == []
+    # A mode of one host says nothing of the others, also where it is the first one.
+    site.vars = {"g1": {"imex_domain_mode": False}}
+    assert site.play()[0] == 0
+    assert sorted(site.order()) == ["g2 ready", "g2 started ?", "g3 ready", "g3 started ?"]
+
+
+@SLOW
+@pytest.mark.parametrize("phase", ["preflight", "install", "configure", "verify"])
+def test_each_phase_by_its_tag(site: Site, phase: str) -> None:
+    trays = settled(site.trays, 2)
+    code, said = site.play("--tags", f"imex_domain_{phase}")
+    assert code == 0 and said.count("changed=0") == 2, said
+    asked = {"preflight": [], "verify": ["ready", "started ?"]}.get(phase, ["started ?"])
+    assert sorted(set(line.split(" ", 1)[1] for line in site.order())) == asked
+    trays[1].change(active="inactive", list=None)
+    code, said = site.play("--tags", f"imex_domain_{phase}")
+    assert code == (2 if phase == "verify" else 0), said
+    assert bool(trays[1].data()["list"]) is (phase == "configure")
+
+
+@SLOW
+def test_a_tray_that_was_rebooted(site: Site) -> None:
+    trays = settled(site.trays)
+    trays[1].reboot()
+    code, said = site.play()
+    assert code == 0 and said.count("changed=0") == 3 and site.lists() == [nodes(trays)] * 3, said
 
 
 def test_a_new_tray_stops_all_writes_all_starts_all(site: Site) -> None:
@@ -150,7 +184,7 @@ def test_a_host_that_is_not_in_the_run_never_shortens_the_list(site: Site) -> No
 
 
 @pytest.mark.parametrize(("arguments", "serial", "down"), [
-    (["--limit", "g1,g3"], 0, []), ([], 0, ["g2"]), ([], 2, [])])
+    (["--limit", "g1,g3"], 0, []), pytest.param([], 0, ["g2"], marks=SLOW), pytest.param([], 2, [], marks=SLOW)])
 def test_a_new_list_waits_for_all_hosts(site: Site, arguments: list[str], serial: int, down: list[str]) -> None:
     trays = [*settled(site.trays, 2), tray(site.trays, 3)]
     for one in trays:
@@ -162,7 +196,7 @@ def test_a_new_list_waits_for_all_hosts(site: Site, arguments: list[str], serial
     assert not any(line.endswith(("stopped", "configured")) for line in site.order())
     assert not (trays[2].root / NODES_FILE.lstrip("/")).exists()
     code, said = site.play(*arguments, "-e", "imex_domain_mode=verify", serial=serial)
-    assert code != 0 and "would" in said or "stopped before it is started again" in said
+    assert code != 0 and "has to be stopped before it is started again" in said
 
 
 def test_a_job_on_one_host_keeps_all_of_them(site: Site) -> None:
@@ -191,6 +225,7 @@ def test_a_host_that_is_lost_while_all_are_stopped(site: Site) -> None:
     assert site.play()[0] == 0 and site.lists() == [nodes(trays)] * 3
 
 
+@SLOW
 def test_a_host_that_is_lost_before_it_has_the_file(site: Site) -> None:
     """The others go on with the new list; the next run makes it good."""
     trays = [*settled(site.trays, 2), tray(site.trays, 3)]
@@ -203,6 +238,7 @@ def test_a_host_that_is_lost_before_it_has_the_file(site: Site) -> None:
     assert not any(line.endswith("stopped") for line in site.order()), "nobody is stopped for it"
 
 
+@SLOW
 def test_a_list_that_differs_on_one_host(site: Site) -> None:
     trays = settled(site.trays)
     trays[2].put(NODES_FILE, "192.0.2.1\n192.0.2.3\n")
@@ -223,6 +259,7 @@ def test_daemons_that_stay_blocked(site: Site) -> None:
     assert sorted(line for line in site.order() if line.endswith("stopped")) == [f"g{n} stopped" for n in (1, 2, 3)]
 
 
+@SLOW
 def test_a_host_that_is_only_verified_is_not_changed_by_the_others(site: Site) -> None:
     trays = [*settled(site.trays, 2), tray(site.trays, 3)]
     site.vars = {"g2": {"imex_domain_mode": "verify"}}
@@ -254,6 +291,7 @@ def test_a_part_of_the_domain_was_given_to_kubernetes(site: Site) -> None:
     assert site.play("-e", "imex_domain_owner=dra")[1].count("changed=0") == 3
 
 
+@SLOW
 @pytest.mark.parametrize(("values", "message"), [
     ({"ansible_host": "tray-1"}, "g1: imex_domain_address: got 'tray-1', wanted the IP address"),
     ({"imex_domain_address": "192.0.2.2"}, "g1, g2: imex_domain_address: got 192.0.2.2 for each"),
@@ -266,6 +304,7 @@ def test_an_inventory_that_is_wrong(site: Site, values: dict[str, t.Any], messag
     assert code != 0 and message in said and site.order() == [], said
 
 
+@SLOW
 def test_an_address_that_is_a_template(site: Site) -> None:
     trays = rack(site.trays, 2)
     site.vars = {f"g{number}": {"ansible_host": f"tray-{number}", "own_number": number} for number in (1, 2)}
@@ -273,6 +312,7 @@ def test_an_address_that_is_a_template(site: Site) -> None:
     assert code == 0 and site.lists() == [nodes(trays)] * 2, said
 
 
+@SLOW
 def test_the_package_is_another_one(site: Site) -> None:
     """It fails where it is; the others do not go on without it."""
     trays = rack(site.trays)
@@ -282,6 +322,7 @@ def test_the_package_is_another_one(site: Site) -> None:
     assert site.lists() == [[], [], []]
 
 
+@SLOW
 def test_check_mode_before_the_driver_is_there(site: Site) -> None:
     for one in rack(site.trays):
         one.change(package="")
@@ -290,6 +331,7 @@ def test_check_mode_before_the_driver_is_there(site: Site) -> None:
     assert site.play()[0] != 0
 
 
+@SLOW
 def test_a_tray_that_is_down_fails_the_proof(site: Site) -> None:
     trays = settled(site.trays)
     trays[2].change(active="inactive", list=None, down=True)
@@ -297,6 +339,7 @@ def test_a_tray_that_is_down_fails_the_proof(site: Site) -> None:
     assert code != 0 and "nvlink_domain nvl1: node 192.0.2.3 / UNAVAILABLE / READY" in said, said
 
 
+@SLOW
 def test_a_domain_of_the_dra_driver_needs_no_addresses(site: Site) -> None:
     trays = settled(site.trays, 2)
     site.vars = {one.root.name: {"ansible_host": one.root.name, "imex_domain_owner": "dra"} for one in trays}
@@ -304,6 +347,7 @@ def test_a_domain_of_the_dra_driver_needs_no_addresses(site: Site) -> None:
     assert code == 0 and [one.data()["enabled"] for one in trays] == ["masked", "masked"], said
 
 
+@SLOW
 def test_one_host_alone(site: Site) -> None:
     rack(site.trays, 1)
     code, said = site.play()
