@@ -101,7 +101,7 @@ seealso:
     description: Configuration, connections, the command service.
     link: https://docs.nvidia.com/multi-node-nvlink-systems/imex-guide
 notes:
-  - Needs root and systemd 247 or later. A lock on the host, C(/run/lock/aidc.lock), keeps two runs apart.
+  - Needs root and systemd. A lock on the host, C(/run/lock/aidc.lock), keeps two runs apart.
 """
 
 EXAMPLES = r"""

@@ -43,7 +43,7 @@ def _predicted(node: Node, steps: t.Sequence[Step]) -> Node:
     for step in steps:
         verb, what = step.command[0], step.command[1]
         if verb == "write":
-            file = File(step.text, now, step.mode)
+            file = File(step.text, int(now), step.mode)
             node = dataclasses.replace(node, nodes_file=file) if what == NODES_FILE else \
                 dataclasses.replace(node, config_file=file)
         elif what in ("start", "stop"):

@@ -4,7 +4,9 @@
 """Read a node's IMEX files, unit and users, ask nvidia-imex-ctl, and do the steps of a plan."""
 from __future__ import annotations
 
+import dataclasses
 import stat
+import time
 import typing as t
 
 from .._gpu import bus_io, driver_io
@@ -47,9 +49,12 @@ def _file(machine: Machine, path: str) -> File:
 
 
 def unit(machine: Machine, bad: list[Problem]) -> Unit:
-    asked = machine.tool("systemctl", "show", "--timestamp=unix", "-p",
-                         "LoadState,ActiveState,UnitFileState,InactiveExitTimestamp", UNIT)
-    return asked.parsed(parse.unit, bad, f"the state of {UNIT}", "systemd 247 or later") or Unit()
+    asked = machine.tool("systemctl", "show", "-p",
+                         "LoadState,ActiveState,UnitFileState,InactiveExitTimestampMonotonic", UNIT)
+    found = asked.parsed(parse.unit, bad, f"the state of {UNIT}", "run it by hand") or Unit()
+    if not found.started_at:
+        return found
+    return dataclasses.replace(found, started_at=time.time() - (machine.monotonic() - found.started_at))
 
 
 def _addresses(machine: Machine, bad: list[Problem]) -> frozenset[str]:

@@ -68,7 +68,7 @@ class Unit:
     load: str = "not-found"
     active: str = "inactive"
     enabled: str = ""
-    started_at: int = 0
+    started_at: float = 0.0
 
     @property
     def is_running(self) -> bool:

@@ -30,6 +30,8 @@ from .model import (
     plain_address,
 )
 
+# A file has whole seconds, and the time of a start is computed from two clocks.
+CLOCK_SECONDS = 1.0
 _KEY = re.compile(r"[A-Z][A-Z0-9_]*")
 
 
@@ -133,7 +135,7 @@ def stale(request: Request, node: Node) -> list[str]:
         return []
     found = differences(request, node)
     newer = [path for path, file in ((NODES_FILE, node.nodes_file), (CONFIG_FILE, node.config_file))
-             if file.changed_at > node.unit.started_at]
+             if file.changed_at > node.unit.started_at + CLOCK_SECONDS]
     return found or [f"{path} was changed after the daemon's start" for path in newer]
 
 

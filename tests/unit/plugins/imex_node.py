@@ -11,9 +11,10 @@ import json
 import shutil
 import time
 import typing as t
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ansible_collections.aidc.gpu_cluster.plugins.module_utils._host.machine import Machine
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._host.runner import Result
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._imex import argspec, parse
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._imex.configure import configure
@@ -23,6 +24,7 @@ from tests.unit.plugins import gpu_node
 from tests.unit.plugins.fake import FakeNode, failed, ok
 from tests.unit.plugins.holders import process
 
+UPTIME = 1e6
 VERSION, OLD = "580.126.09", "580.95.05"
 CHANNEL = "/dev/nvidia-caps-imex-channels/channel0"
 # As the package has it, shortened.
@@ -100,6 +102,10 @@ class ImexNode(FakeNode):
         process(self.root, pid, "nvidia-imex", cgroup="/kubepods.slice/kubepods-pod"
                 "3f1b2c4d_0000_4000_8000_00000000000a.slice/cri-containerd-" + "ab" * 32 + ".scope")
 
+    def machine(self) -> Machine:
+        """It is up for long; ``now`` is what the test has slept."""
+        return replace(super().machine(), monotonic=lambda: UPTIME + self.now)
+
     # -- calls ------------------------------------------------------------------------------------------------------
 
     def call(self, check_mode: bool = False, **options: t.Any) -> dict[str, t.Any]:
@@ -137,9 +143,10 @@ class ImexNode(FakeNode):
     def show(self) -> str:
         data = self.data()
         load = "masked" if data["enabled"].startswith("masked") else "loaded"
-        started = f"@{data['started']}" if data["started"] else ""
+        age = time.time() - data["started"]
+        started = int((self.machine().monotonic() - age) * 1e6) if data["started"] else 0
         return (f"LoadState={load}\nActiveState={data['active']}\nUnitFileState={data['enabled']}\n"
-                f"InactiveExitTimestamp={started}\n")
+                f"InactiveExitTimestampMonotonic={started}\n")
 
     def unit(self, verb: str, rest: tuple[str, ...]) -> Result:
         masked = self.data()["enabled"].startswith("masked")
@@ -161,7 +168,7 @@ class ImexNode(FakeNode):
             self.change(active="failed")
             return failed(1, f"Job for {UNIT} failed because the control process exited with error code.")
         keys = parse.keys(self.get(CONFIG_FILE), ["IMEX_CMD_ENABLED"])
-        self.change(active="active", started=int(time.time()), list=text, cmd=keys["IMEX_CMD_ENABLED"])
+        self.change(active="active", started=time.time(), list=text, cmd=keys["IMEX_CMD_ENABLED"])
         return ok()
 
     def daemon(self) -> Result:

@@ -61,8 +61,9 @@ def test_dra(values: dict[str, t.Any], expected: list[str]) -> None:
 
 
 def test_a_file_of_the_second_of_the_start_is_not_newer() -> None:
-    assert plan.stale(REQUEST, NODE) == []
-    late = dataclasses.replace(NODE, config_file=File(KEYS, 101))
+    for second in (100, 101):
+        assert plan.stale(REQUEST, dataclasses.replace(NODE, config_file=File(KEYS, second))) == []
+    late = dataclasses.replace(NODE, config_file=File(KEYS, 102))
     assert plan.stale(REQUEST, late) == [f"{CONFIG_FILE} was changed after the daemon's start"]
     assert plan.stale(REQUEST, dataclasses.replace(late, unit=Unit("loaded", "inactive"))) == []
 
