@@ -107,6 +107,7 @@ class Supervisor:
             mount.daemon_argv(str(spec), theirs.fileno(), str(self.dir / "realsys"), more=(
                 "--state", str(self.dir / "hardware.json"), "--door", str(self.dir / "door"), "--boot", kind.value,
                 "--fabric", str(NETNS_DIR / self.instance.fabric), "--host", self.instance.name, self.host,
+                "--processes", str(self.cgroup / "inside"),
                 *(word for folder in (self.dir / "upper", *self.plan.lower) for word in ("--layer", str(folder))),
                 *(word for port in self.ports if port.rate_gbps is not None
                   for word in ("--cable", port.fabric_interface)))),

@@ -8,6 +8,7 @@ it gets the FUSE descriptor over a socket (simulation.md 0b.4) and ends when tha
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import socket
 import sys
@@ -15,7 +16,7 @@ import threading
 from pathlib import Path
 
 from lab import syscalls
-from lab.hardware import cable, door, kernel, reload
+from lab.hardware import cable, door, gpus, kernel, reload
 from lab.hardware.fs import serve
 from lab.hardware.model import Node
 from lab.hardware.mount import READY
@@ -57,6 +58,8 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--boot", type=Event, default=Event.COLD, help="what happened before: cold or warm")
     parser.add_argument("--layer", type=Path, action="append", default=[],
                         help="folder of the host's root, the upper one first (default: it has the kernel's own driver)")
+    parser.add_argument("--processes", type=Path,
+                        help="cgroup of the host's processes (default: no device file is open)")
     parser.add_argument("--host", nargs=2, metavar=("INSTANCE", "HOST"),
                         help="whose driver a restart from inside reloads (default: it cannot be restarted)")
     args = parser.parse_args(argv)
@@ -66,6 +69,9 @@ def main(argv: list[str]) -> int:
     state, lock = State(spec, args.state), threading.Lock()
     if args.layer:
         state.disk = lambda: kernel.on_disk(args.layer, os.uname().release)
+        state.gpus.file = functools.partial(kernel.module_file, args.layer)
+    if args.processes is not None:
+        state.gpus.openers = functools.partial(gpus.open_device_files, args.processes)
     state.happen(args.boot)
     model = Node(spec, sysfs, Reader(), state)
     if args.host is not None:

@@ -35,6 +35,8 @@ DEEDS: dict[str, Callable[..., Any]] = {
     "stack": lambda state, name: state.set_stack(name),
     "hold": lambda state, name, uses: state.hold(name, uses),
     "lose": lambda state, rail: state.lose(rail),
+    "gpu": lambda state, gpu, condition: state.set_gpu(gpu, condition),
+    "gpus": lambda state: state.gpus.show(),
     "find": lambda state, rail: state.find(rail),
     "driver": lambda state, loaded: state.load(loaded),
     "event": lambda state, event: state.happen(Event(event)),

@@ -15,6 +15,7 @@ import stat
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from lab.hardware import gpus
 from lab.hardware.model import Node as Model
 from lab.hardware.nodes import Attr, Dir, Link, Node, RealDir, RealFile, fail
 from lab.hardware.state import Driver, State
@@ -77,14 +78,16 @@ class Modules(Dir):
         self.root = os.path.join(model.sysfs, "module")
 
     def _ours(self) -> set[str]:
-        return {*USES, *OFED_ONLY, *self.state.holders}
+        return {*USES, *OFED_ONLY, *self.state.holders, *gpus.USES}
 
     def names(self) -> Iterable[str]:
         real = set(os.listdir(self.root)) if os.path.isdir(self.root) else set()
-        return sorted((real - self._ours()) | set(uses(self.state)))
+        return sorted((real - self._ours()) | set(uses(self.state)) | set(self.state.gpus.loaded))
 
     def child(self, name: str) -> Node:
         if name in self._ours():
+            if name in self.state.gpus.loaded:
+                return gpus.module_dir(self.state.gpus, name)
             if name not in uses(self.state):
                 raise fail(errno.ENOENT)
             return self._module(name)
@@ -111,8 +114,10 @@ class Modules(Dir):
 
 def proc_modules(state: State) -> str:
     """/proc/modules: name, size, count, holders, state, address (proc(5))."""
-    return "\n".join(f"{name} 16384 {len(above)} {','.join([*above, '']) or '-'} Live 0x0000000000000000"
-                     for name in uses(state) for above in [holders(state, name)])
+    rows = [(name, len(above), above) for name in uses(state) for above in [holders(state, name)]]
+    rows += [(name, state.gpus.references(name), state.gpus.holders(name)) for name in state.gpus.loaded]
+    return "\n".join(f"{name} 16384 {count} {','.join([*above, '']) or '-'} Live 0x0000000000000000"
+                     for name, count, above in rows)
 
 
 def _modinfo(data: bytes, key: str) -> str | None:
@@ -147,6 +152,13 @@ def _in_layers(layers: Sequence[Path], path: str) -> Path | None:
         if hides:
             return None
     return None
+
+
+def module_file(layers: Sequence[Path], path: str) -> bytes | None:
+    """A module's file as the host sees it; /lib is a link to /usr/lib there."""
+    inside = path.lstrip("/")
+    found = _in_layers(layers, inside if inside.startswith("usr/") else f"usr/{inside}")
+    return None if found is None else found.read_bytes()
 
 
 def on_disk(layers: Sequence[Path], release: str) -> Driver | None:

@@ -30,11 +30,12 @@ def binds(spec: NodeSpec) -> list[tuple[str, str]]:
         ("configfs", "sys/kernel/config/rdma_cm"),
         ("debugfs", "sys/kernel/debug"),
         ("module", "sys/module"),
+        ("proc_driver", "proc/driver"),
     ]
 
 
 # Of these, what is the machine's own passes through: it must not be written.
-READ_ONLY = ("sys/module",)
+READ_ONLY = ("sys/module", "proc/driver")
 # Files to cover where the machine's kernel has them: one without loadable modules has no /proc/modules.
 COVERED = (("modules", "proc/modules"),)
 

@@ -89,13 +89,17 @@ class Config(File):
     size = CONFIG_SIZE
     snapshot = False
 
-    def __init__(self, data: bytearray, privileged: Callable[[], bool]) -> None:
+    def __init__(self, data: bytearray, privileged: Callable[[], bool],
+                 answers: Callable[[], bool] = lambda: True) -> None:
         super().__init__(0o644)
         self.data = data
         self.privileged = privileged
+        self.answers = answers
 
     def read(self) -> bytes:
-        return bytes(self.data) if self.privileged() else bytes(self.data[:UNPRIVILEGED_SIZE])
+        """All ones from a device that has fallen off the bus [Linux include/linux/pci.h, PCI_ERROR_RESPONSE]."""
+        data = bytes(self.data) if self.answers() else b"\xff" * len(self.data)
+        return data if self.privileged() else data[:UNPRIVILEGED_SIZE]
 
     def write(self, data: bytes, offset: int) -> None:
         for position, value in enumerate(data, offset):
@@ -143,13 +147,13 @@ def _ids(function: FunctionSpec) -> tuple[str, str, str, str, str]:
     return (function.vendor, function.device, function.subsystem_vendor, function.subsystem_device, function.pci_class)
 
 
-def gpu(spec: GpuSpec, privileged: Callable[[], bool]) -> dict[str, Node]:
-    """Attributes of a GPU's PCI function; without the driver nvidia there is nothing else (host-setup.md 4)."""
+def gpu(spec: GpuSpec, privileged: Callable[[], bool], answers: Callable[[], bool] = lambda: True) -> dict[str, Node]:
+    """Attributes of a GPU's PCI function (host-setup.md 4)."""
     return {
         **_common(spec, _ids(spec), spec.pci, ""),
         "revision": Attr(spec.revision), "irq": Attr(str(spec.irq)), "enable": Attr("0"),
         "resource": Attr(_resources(gpu_bar_address(spec))),
-        "config": Config(gpu_config(spec), privileged),
+        "config": Config(gpu_config(spec), privileged, answers),
         "subsystem": Link(posixpath.relpath("bus/pci", spec.pci_dir)),
     }
 

@@ -59,9 +59,11 @@ class FunctionSpec:
 
 @dataclass(frozen=True)
 class GpuSpec(FunctionSpec):
-    """A GPU as the bus shows it: no driver, so nothing but the function."""
+    """A GPU: its function, and what the driver says of it. ``open_only``: the proprietary module does not drive it."""
 
     gpu: int
+    model: str
+    open_only: bool
 
 
 @dataclass(frozen=True)

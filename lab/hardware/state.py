@@ -14,12 +14,14 @@ from __future__ import annotations
 import enum
 import functools
 import json
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from lab.hardware import pci
+from lab.hardware.gpus import Gpus
 from lab.hardware.parameters import IB, PARAMETERS, Card
 from lab.hardware.spec import NodeSpec
 
@@ -89,6 +91,7 @@ class State:
             kept = json.loads(path.read_text(encoding="utf-8"))
         self.registers: list[dict[str, str]] = kept.get("registers") or [{} for _rail in spec.rails]
         self.current: list[dict[str, str]] = kept.get("current") or [{} for _rail in spec.rails]
+        self.gpus = Gpus(spec.gpus, spec.host_name, os.uname().release, kept.get("gpus"))
         self.next: list[dict[str, str]] = kept.get("next") or [{} for _rail in spec.rails]
         # Which driver a load takes: the disk tells, if the daemon knows the host's, or the lab has said it.
         self.disk: Callable[[], Driver | None] = lambda: Driver(STACKS[0])
@@ -110,7 +113,8 @@ class State:
         if self.path is None:
             return
         text = json.dumps({"registers": self.registers, "current": self.current, "next": self.next,
-                           "off_bus": self.off_bus, "said": self.said, "changes": self.changes,
+                           "off_bus": self.off_bus, "gpus": self.gpus.condition, "said": self.said,
+                           "changes": self.changes,
                            "driver": asdict(self.found) if self.found else None}, indent=1)
         temporary = self.path.with_name(f".{self.path.name}")
         temporary.write_text(text, encoding="utf-8")
@@ -125,6 +129,7 @@ class State:
             self.found = self.disk()
         if event in (Event.WARM, Event.COLD):
             self.holders.clear()
+            self.gpus.boot()
         if event is not Event.DRIVER_RELOAD:
             for rail, config in zip(self.spec.rails, self.config):
                 config[:] = pci.function_config(rail)
@@ -254,6 +259,10 @@ class State:
     def rdma(self, rail: int) -> bool:
         """Whether there is an RDMA device: none with RoCE disabled in firmware (mlx5-roce 5.1)."""
         return self.bound(rail) and self.current[rail].get("ROCE_CONTROL") != ROCE_DISABLE
+
+    def set_gpu(self, gpu: int, condition: str) -> None:
+        self.gpus.set_condition(gpu, condition)
+        self.save()
 
     def show(self) -> list[dict[str, Any]]:
         """Everything, for the control door."""

@@ -11,10 +11,10 @@ import posixpath
 import stat
 from collections.abc import Callable, Iterable
 
-from lab.hardware import ethtool, gids, kernel, parameters, pci, qos
+from lab.hardware import ethtool, gids, gpus, kernel, parameters, pci, qos
 from lab.hardware.model import Node as Model
 from lab.hardware.nodes import Attr, ChangingDir, Dir, IndexDir, Link, Node, RealDir, RealFile, fail, translate_link
-from lab.hardware.spec import RailSpec
+from lab.hardware.spec import GpuSpec, RailSpec
 
 UVERBS_MAJOR, UVERBS_MINOR = 231, 192
 PORT_CAP_MASK = "0x04010000"  # sample ibv_devinfo-2
@@ -257,6 +257,24 @@ def rail_dir(model: Model, netdevs: Netdevs, rail: RailSpec, privileged: Callabl
     })
 
 
+class GpuDir(Dir):
+    """A GPU's PCI function, with a link to the driver that has it."""
+
+    def __init__(self, model: Model, gpu: GpuSpec, privileged: Callable[[], bool]) -> None:
+        self.gpus, self.gpu = model.state.gpus, gpu
+        super().__init__(pci.gpu(gpu, privileged, functools.partial(self.gpus.answers, gpu.gpu)))
+
+    def _driver(self) -> str | None:
+        return self.gpus.driver() if self.gpu.gpu in self.gpus.driven else None
+
+    def names(self) -> Iterable[str]:
+        return [*self.children, *(["driver"] if self._driver() else [])]
+
+    def child(self, name: str) -> Node:
+        driver = self._driver() if name == "driver" else None
+        return Link(posixpath.relpath(f"bus/pci/drivers/{driver}", self.gpu.pci_dir)) if driver else super().child(name)
+
+
 def link_dir(where: str, links: dict[str, tuple[str, Callable[[], bool]]], more: dict[str, Node] | None = None) -> Dir:
     """A directory of links as classes and buses have: name -> (target below /sys, whether it is there)."""
     children = {name: Link(posixpath.relpath(target, where)) for name, (target, _present) in links.items()}
@@ -282,9 +300,15 @@ def bus_and_classes(model: Model) -> tuple[Dir, Dir]:
         verbs[rail.uverbs] = (f"{rail.pci_dir}/infiniband_verbs/{rail.uverbs}", has_rdma)
     for gpu in model.spec.gpus:
         devices[gpu.bridge] = (posixpath.dirname(gpu.pci_dir), lambda: True)
-        devices[gpu.pci] = (gpu.pci_dir, lambda: True)
-    bus = Dir({"devices": link_dir("bus/pci/devices", devices),
-               "drivers": Dir({posixpath.basename(DRIVER): link_dir(DRIVER, drivers)})})
+        devices[gpu.pci] = (gpu.pci_dir, functools.partial(model.state.gpus.on_bus, gpu.gpu))
+    gpus_of = model.state.gpus
+    by_driver = {posixpath.basename(DRIVER): link_dir(DRIVER, drivers)}
+    for name in ("nvidia", "nouveau"):
+        by_driver[name] = link_dir(f"bus/pci/drivers/{name}", {gpu.pci: (gpu.pci_dir, functools.partial(
+            lambda name, number: gpus_of.driver() == name and number in gpus_of.driven, name, gpu.gpu))
+            for gpu in model.spec.gpus})
+    bus = Dir({"devices": link_dir("bus/pci/devices", devices), "drivers": ChangingDir(by_driver, {
+        name: functools.partial(gpus_of.loaded.__contains__, name) for name in ("nvidia", "nouveau")})})
     classes = Dir({
         "infiniband": link_dir("class/infiniband", rdma),
         # libibverbs reads the ABI version.
@@ -314,12 +338,16 @@ def build(model: Model, privileged: Callable[[], bool]) -> Dir:
     for gpu in model.spec.gpus:
         root = devices.setdefault(gpu.root, Dir())
         assert isinstance(root, Dir)
-        root.children[gpu.bridge] = Dir({**pci.bridge(gpu, privileged), gpu.pci: Dir(pci.gpu(gpu, privileged))})
+        root.children[gpu.bridge] = ChangingDir(
+            {**pci.bridge(gpu, privileged), gpu.pci: GpuDir(model, gpu, privileged)},
+            {gpu.pci: functools.partial(model.state.gpus.on_bus, gpu.gpu)})
     verbs["ethtool"], has_verbs["ethtool"] = ethtool.attribute(model), lambda: model.state.driver
     bus, classes = bus_and_classes(model)
     return Dir({"net": ClassNet(netdevs), "virtual_net": VirtualNet(model), "devices": Dir(devices),
                 "dev": ChangingDir(verbs, has_verbs), "pci": bus,
                 "module": kernel.Modules(model), "modules": Attr(lambda: kernel.proc_modules(model.state)),
-                "lab": Dir({"driver": kernel.door(model, privileged)}),
+                "lab": Dir({"driver": kernel.door(model, privileged),
+                            "modules": gpus.door(model.state.gpus, privileged)}),
+                "proc_driver": gpus.ProcDriver(model.state.gpus, os.uname().machine),
                 "dcbnl": qos.DcbnlDir(model), "configfs": qos.Configfs(model),
                 "debugfs": Dir({"mlx5": qos.Debugfs(model)}), **classes.children})
