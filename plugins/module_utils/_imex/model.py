@@ -161,8 +161,10 @@ MAP_MISMATCH = "node map mismatch, communication disabled"
 
 
 def plain_address(text: str) -> str | None:
-    """An IP address in its one spelling; None for a name."""
+    """An IP address in its one spelling; None for a name, or leading zeros: decimal to Python before 3.9.5, refused later."""
+    bare = text.strip()
     try:
-        return str(ipaddress.ip_address(text.strip()))
+        plain = ipaddress.ip_address(bare)
     except ValueError:
         return None
+    return None if plain.version == 4 and str(plain) != bare else str(plain)
