@@ -161,7 +161,7 @@ MAP_MISMATCH = "node map mismatch, communication disabled"
 
 
 def plain_address(text: str) -> str | None:
-    """An IP address in its one spelling; None for a name, or leading zeros: decimal to Python before 3.9.5, refused later."""
+    """An IP address in its one spelling; None for a name, and for leading zeros, which Python before 3.9.5 accepts."""
     bare = text.strip()
     try:
         plain = ipaddress.ip_address(bare)
