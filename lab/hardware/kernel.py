@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import re
 import stat
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -120,12 +119,6 @@ def proc_modules(state: State) -> str:
                      for name, count, above in rows)
 
 
-def _modinfo(data: bytes, key: str) -> str | None:
-    """A value of the .modinfo section: texts KEY=VALUE with a NUL before and behind."""
-    match = re.search(rb"\0" + key.encode() + rb"=([^\0]*)\0", data)
-    return match[1].decode("utf-8", "replace") if match else None
-
-
 def _opaque(folder: Path) -> bool:
     """Whether what lower layers have in this folder is hidden [Linux, overlayfs.rst]."""
     try:
@@ -166,9 +159,9 @@ def on_disk(layers: Sequence[Path], release: str) -> Driver | None:
     for place in (*_PLACES, _INBOX_PLACE):
         file = _in_layers(layers, f"usr/lib/modules/{release}/{place}/mlx5_core.ko")
         if file is not None:
-            data = file.read_bytes()
-            return Driver("inbox" if place == _INBOX_PLACE else "ofed", _modinfo(data, "version") or "",
-                          _modinfo(data, "srcversion") or "")
+            info = gpus.modinfo(file.read_bytes())
+            return Driver("inbox" if place == _INBOX_PLACE else "ofed", info.get("version", [""])[0],
+                          info.get("srcversion", [""])[0])
     return None
 
 

@@ -3,21 +3,16 @@
 # Its documentation is that of the module of the same name.
 from __future__ import annotations
 
-import json
 import typing as t
 
 from ansible.errors import AnsibleActionFail
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.plugins.action import ActionBase
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._imex import argspec, domain
+from ansible_collections.aidc.gpu_cluster.plugins.module_utils._site.variables import plain
 from ansible_collections.aidc.gpu_cluster.plugins.plugin_utils.slurm_inventory import ordered
 
 Values = dict[str, t.Any]
-
-
-def _plain(value: t.Any) -> t.Any:
-    """Without types and tags of the engine."""
-    return json.loads(json.dumps(value, default=str))
 
 
 def members(hostvars: t.Any, groups: t.Mapping[str, t.Sequence[str]]) -> dict[str, Values]:
@@ -27,7 +22,7 @@ def members(hostvars: t.Any, groups: t.Mapping[str, t.Sequence[str]]) -> dict[st
         raw = hostvars.raw_get(host)
         if domain.VARIABLE in raw:
             mine = hostvars[host]
-            found[host] = {name: _plain(mine[name]) for name in domain.VARIABLES if name in raw}
+            found[host] = {name: plain(mine[name]) for name in domain.VARIABLES if name in raw}
     return found
 
 

@@ -15,6 +15,7 @@ import typing as t
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._audit import expect
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._host.errors import AidcError
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._rail import addresses, argspec
+from ansible_collections.aidc.gpu_cluster.plugins.module_utils._site.variables import plain
 
 from .role_tasks import ROOT, HostView, Role
 
@@ -24,11 +25,6 @@ _ROLES = (*expect.ROLES, "nccl_gate", "fabric_audit")
 _OWN = ("inventory_hostname", "hostvars", "ansible_", addresses.INDEX)
 _WORD = re.compile(r"[A-Za-z_]\w*")
 Values = dict[str, t.Any]
-
-
-def _plain(value: t.Any) -> t.Any:
-    """Without types and tags of the engine."""
-    return json.loads(json.dumps(value, default=str))
 
 
 def _origin(raw: t.Mapping[str, t.Any]) -> str:
@@ -65,7 +61,7 @@ class Inventory:
         key = f"{host} {text}" if any(word in text for word in _OWN) else text
         if key not in self.known:
             view = HostView(self.roles, raw, {"hostvars": self.hostvars}, self.loader)
-            values = {name: _plain(view.value(name)) for name in expect.NAMES if name in view.values}
+            values = {name: plain(view.value(name)) for name in expect.NAMES if name in view.values}
             self.known[key] = len(self.policies)
             self.values.append(values)
             self.policies.append(self._made(host, values))
@@ -121,5 +117,5 @@ class Inventory:
 def of_inventory(hostvars: t.Any, hosts: t.Sequence[str], loader: t.Any) -> tuple[Values, list[str]]:
     """The document, and why it is not sound."""
     inventory = Inventory(hostvars, hosts, loader)
-    document = _plain(inventory.document())
+    document = plain(inventory.document())
     return document, list(dict.fromkeys(inventory.problems))

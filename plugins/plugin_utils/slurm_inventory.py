@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._fleet import record as records
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._fleet import store
+from ansible_collections.aidc.gpu_cluster.plugins.module_utils._site.variables import plain
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._slurm import render_argspec, render_nodes
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._slurm.model import Host
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._slurm.render_cluster import Inventory
@@ -24,15 +25,10 @@ _HOUR = 3600
 Values = dict[str, t.Any]
 
 
-def _plain(value: t.Any) -> t.Any:
-    """Without types and tags of the engine."""
-    return json.loads(json.dumps(value, default=str))
-
-
 def given(args: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any],
           template: t.Callable[[t.Any], t.Any]) -> Values:
     """The options of a task, and for those that it does not give the variables of the same name with ``slurm_``."""
-    found = {name: _plain(template(variables[f"{PREFIX}{name}"])) for name in render_argspec.RENDER
+    found = {name: plain(template(variables[f"{PREFIX}{name}"])) for name in render_argspec.RENDER
              if f"{PREFIX}{name}" in variables}
     found.update({name: value for name, value in args.items() if value is not None})
     # An empty list of partitions is a role's way to say nothing.
@@ -45,9 +41,9 @@ def _values(hostvars: t.Any, host: str) -> Values:
     found = {}
     for name in _VARIABLES:
         if name in raw:
-            value = _plain(raw[name])
+            value = plain(raw[name])
             text = json.dumps(value)
-            found[name] = _plain(hostvars[host].get(name)) if "{{" in text or "{%" in text else value
+            found[name] = plain(hostvars[host].get(name)) if "{{" in text or "{%" in text else value
     return found
 
 

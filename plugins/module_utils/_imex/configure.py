@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from .._host.errors import AidcError, Problem
 from .._host.lock import host_lock
 from .._host.machine import Machine
+from .._nvdriver.model import Step
 from . import io, judge, parse, plan
-from .model import CONFIG_FILE, NODES_FILE, UNIT, Domain, File, Node, Request, Step
+from .model import CONFIG_FILE, NODES_FILE, UNIT, Domain, File, Node, Request
 
 POLL_SECONDS = 2.0
 READY = "READY"

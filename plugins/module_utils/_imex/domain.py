@@ -10,20 +10,14 @@ from __future__ import annotations
 
 import typing as t
 
-from .model import OWNERS, UNIT, plain_address
+from .model import OWNERS, UNIT, plain_address, some
 from .plan import entry
 
 VARIABLE, ADDRESS, OWNER, TRAYS = ("nvlink_domain", "imex_domain_address", "imex_domain_owner",
                                    "node_class_nvlink_domain_trays")
 VARIABLES = (VARIABLE, ADDRESS, "ansible_host", OWNER, TRAYS)
-_SHOWN = 6
 Values = t.Mapping[str, t.Any]
 Answers = t.Mapping[str, t.Mapping[str, t.Any]]
-
-
-def some(names: t.Sequence[str]) -> str:
-    rest = len(names) - _SHOWN
-    return ", ".join(names[:_SHOWN]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def _trays(values: Values) -> int | None:

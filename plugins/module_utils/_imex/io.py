@@ -17,6 +17,7 @@ from .._host.runner import Result
 from .._host.sysfs import Sysfs
 from .._idle import io as idle_io
 from .._net import parse as net_parse
+from .._nvdriver.model import Step, Use
 from . import parse
 from .model import (
     CHANNELS,
@@ -27,9 +28,7 @@ from .model import (
     Domain,
     File,
     Node,
-    Step,
     Unit,
-    Use,
     plain_address,
 )
 

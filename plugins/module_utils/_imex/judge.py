@@ -12,16 +12,11 @@ import typing as t
 
 from .._gpu.model import same_version
 from .._host.errors import Problem
-from .model import CONNECTED, MAP_MISMATCH, VERSION_MISMATCH, Domain, Member, plain_address
+from .model import CONNECTED, MAP_MISMATCH, VERSION_MISMATCH, Domain, Member, plain_address, some
 
 _SHOWN = 3
 RESTART = ("permanent until IMEX is stopped on all nodes of the domain, has equal files there and is started again: "
            "role imex_domain, with -e imex_domain_restart=true if it finds nothing to change")
-
-
-def _some(items: t.Sequence[str]) -> str:
-    rest = len(items) - _SHOWN
-    return ", ".join(items[:_SHOWN]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def _address(member: Member) -> str:
@@ -35,13 +30,13 @@ def _members(domain: Domain, nodes: t.Sequence[str]) -> list[Problem]:
     twice = sorted({one for one in seen if seen.count(one) > 1})
     found = []
     if missing:
-        found.append(Problem("nodes of the domain", f"no {_some(missing)}", f"all {len(nodes)} of the list",
+        found.append(Problem("nodes of the domain", f"no {some(missing, _SHOWN)}", f"all {len(nodes)} of the list",
                              "nvidia-imex-ctl reads the list of this node: is it older than the inventory?"))
     if strange:
-        found.append(Problem("nodes of the domain", f"also {_some(strange)}", "only those of the inventory",
+        found.append(Problem("nodes of the domain", f"also {some(strange, _SHOWN)}", "only those of the inventory",
                              "a node that left, or of another domain"))
     if twice:
-        found.append(Problem("nodes of the domain", f"{_some(twice)} more than once", "each once", ""))
+        found.append(Problem("nodes of the domain", f"{some(twice, _SHOWN)} more than once", "each once", ""))
     return found
 
 
@@ -53,7 +48,7 @@ def _statuses(domain: Domain) -> list[Problem]:
 
 
 def _versions(domain: Domain, version: str | None) -> list[Problem]:
-    """A node that is not reached has none; its status says so. version is that of this node's package."""
+    """A node that is not reached has none; its status says so. ``version`` is that of this node's driver."""
     known = [one for _index, one in sorted(domain.members.items()) if one.version]
     wanted = version or next((one.version for one in known), None)
     return [Problem(f"node {_address(one)}", f"IMEX {one.version}", f"{wanted}, as this node has",
@@ -72,7 +67,8 @@ def _links(domain: Domain) -> list[Problem]:
                 ends = f"{_address(domain.members[source])} to {_address(domain.members[target])}"
                 bad.setdefault(word, []).append(ends)
     hints = {MAP_MISMATCH: RESTART, VERSION_MISMATCH: f"one version of the driver on all nodes first; {RESTART}"}
-    return [Problem(f"links {_some(ends)}", word, CONNECTED, hints.get(word, "look at the network between the nodes"))
+    return [Problem(f"links {some(ends, _SHOWN)}", word, CONNECTED,
+                    hints.get(word, "look at the network between the nodes"))
             for word, ends in bad.items()]
 
 

@@ -8,7 +8,7 @@ import ipaddress
 import typing as t
 from dataclasses import dataclass, field
 
-from .._gpu.model import Holder, Package
+from .._gpu.model import Package
 from .._host.errors import Problem
 from .._idle.model import Policy
 
@@ -16,7 +16,6 @@ Owner = t.Literal["host", "dra", "dra_over_host"]
 OWNERS: tuple[Owner, ...] = ("host", "dra", "dra_over_host")
 State = t.Literal["started", "configured", "stopped", "resumed", "ready"]
 STATES: tuple[State, ...] = ("started", "configured", "stopped", "resumed", "ready")
-Disruption = t.Literal["none", "driver"]
 
 UNIT = "nvidia-imex.service"
 PACKAGE = "nvidia-imex"
@@ -108,29 +107,6 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Use:
-    """Who would be disturbed: holders of a channel, steps of Slurm without one, processes that could not be seen."""
-
-    holders: tuple[Holder, ...] = ()
-    steps: tuple[str, ...] = ()
-    unseen: int = 0
-
-
-@dataclass(frozen=True)
-class Step:
-    """``text`` and ``mode``: what a ("write", path) writes."""
-
-    command: tuple[str, ...]
-    why: str
-    disruptive: Disruption = "none"
-    text: str | None = None
-    mode: int = 0o644
-
-    def as_dict(self) -> dict[str, t.Any]:
-        return {"command": list(self.command), "disruptive": self.disruptive, "why": self.why}
-
-
-@dataclass(frozen=True)
 class Member:
     """A node of the domain as nvidia-imex-ctl shows it; ``version`` None: this build does not tell it."""
 
@@ -168,3 +144,8 @@ def plain_address(text: str) -> str | None:
     except ValueError:
         return None
     return None if plain.version == 4 and str(plain) != bare else str(plain)
+
+
+def some(names: t.Sequence[str], most: int = 6) -> str:
+    rest = len(names) - most
+    return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")

@@ -14,7 +14,7 @@ import re
 from .._gpu.model import Holder, Package, same_version
 from .._gpu.tables import helper
 from .._host.errors import Problem
-from .._nvdriver.model import BROKEN
+from .._nvdriver.model import BROKEN, Step, Use
 from . import parse
 from .model import (
     CHANNELS,
@@ -25,8 +25,6 @@ from .model import (
     UNIT,
     Node,
     Request,
-    Step,
-    Use,
     plain_address,
 )
 

@@ -169,6 +169,6 @@ def use(machine: Machine) -> Use:
 def apply(machine: Machine, step: Step) -> Result:
     verb, *rest = step.command
     if verb == "write":
-        write_atomic(machine.path(rest[0]), step.text or "", 0o644)
+        write_atomic(machine.path(rest[0]), step.text or "", step.mode)
         return Result(step.command, "ok", 0)
     return machine.run(step.command, max(SLOW_SECONDS, machine.tool_timeout_seconds))

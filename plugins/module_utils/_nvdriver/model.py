@@ -164,7 +164,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Use:
-    """Who would be disturbed by a reload. ``unseen`` counts processes that could not be looked at."""
+    """Who would be disturbed: holders of a device file, steps of Slurm without one, processes that are unseen."""
 
     holders: tuple[Holder, ...] = ()
     steps: tuple[str, ...] = ()
@@ -173,12 +173,13 @@ class Use:
 
 @dataclass(frozen=True)
 class Step:
-    """``text``: what a ("write", path) writes."""
+    """``text`` and ``mode``: what a ("write", path) writes."""
 
     command: tuple[str, ...]
     why: str
     disruptive: Disruption = "none"
     text: str | None = None
+    mode: int = 0o644
 
     def as_dict(self) -> dict[str, t.Any]:
         return {"command": list(self.command), "disruptive": self.disruptive, "why": self.why}

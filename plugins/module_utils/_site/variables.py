@@ -49,7 +49,7 @@ def off(mode: t.Any) -> bool:
     return mode is False or mode == "off"
 
 
-def _plain(value: t.Any) -> t.Any:
+def plain(value: t.Any) -> t.Any:
     """Without the types and tags of the engine, which a validator must not see."""
     return json.loads(json.dumps(value, default=str))
 
@@ -64,7 +64,7 @@ class _Types:
     def problems(self, values: Values) -> list[str]:
         found = []
         for role, spec in self.specs.items():
-            given = _plain({name: values[name] for name in spec if name in values and values[name] is not None})
+            given = plain({name: values[name] for name in spec if name in values and values[name] is not None})
             key = f"{role} {json.dumps(given, sort_keys=True)}"
             if key not in self.known:
                 # Only what is given: a role fails for what is required and missing, where it runs.

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._host.errors import AidcError
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._imex import configure, io
-from ansible_collections.aidc.gpu_cluster.plugins.module_utils._imex.model import CONFIG_FILE, NODES_FILE, UNIT, Step
+from ansible_collections.aidc.gpu_cluster.plugins.module_utils._imex.model import CONFIG_FILE, NODES_FILE, UNIT
+from ansible_collections.aidc.gpu_cluster.plugins.module_utils._nvdriver.model import Step
 
 from tests.unit.plugins.fake import ok
 from tests.unit.plugins.imex_node import CHANNEL, VERSION, nodes, settled, tray

@@ -7,7 +7,8 @@ from pathlib import Path
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._host.errors import Problem
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._host.runner import Result
 from ansible_collections.aidc.gpu_cluster.plugins.module_utils._imex import io
-from ansible_collections.aidc.gpu_cluster.plugins.module_utils._imex.model import CONFIG_FILE, MAP_MISMATCH, Step
+from ansible_collections.aidc.gpu_cluster.plugins.module_utils._imex.model import CONFIG_FILE, MAP_MISMATCH
+from ansible_collections.aidc.gpu_cluster.plugins.module_utils._nvdriver.model import Step
 
 from tests.unit.plugins.fake import ok
 from tests.unit.plugins.holders import process

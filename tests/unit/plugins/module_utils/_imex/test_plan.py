@@ -18,8 +18,8 @@ from ansible_collections.aidc.gpu_cluster.plugins.module_utils._imex.model impor
     Node,
     Request,
     Unit,
-    Use,
 )
+from ansible_collections.aidc.gpu_cluster.plugins.module_utils._nvdriver.model import Use
 
 REQUEST = Request("d", ("192.0.2.1", "192.0.2.2"))
 KEYS = "".join(f"{key}={value}\n" for key, value in REQUEST.keys.items())
